@@ -1,0 +1,235 @@
+"""Reads commands from stdin and sends each where it belongs.
+
+It owns the partial line, the serial of every open command, and the ordered lane. Commands go straight into the
+current session's mailbox in the order of the wire. Only behind a command that outlives its message (a replacement, say)
+are the ordered ones held; interrupts and shell commands pass, and an interrupt that passes a held command which it
+would have stopped turns that into a refusal.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import assert_never
+
+from actors.base import Actor, Address
+from actors.mail import (
+    Answered,
+    AnswerOpen,
+    CloseIntake,
+    Commands,
+    InputEnded,
+    IntakeMail,
+    NoMoreCommands,
+    Record,
+    Replace,
+    RootMail,
+    SessionCurrent,
+    SessionDeskMail,
+    SessionLost,
+    SessionMail,
+    StdinBytes,
+    StdinEnded,
+    Ticket,
+    Write,
+    WriterMail,
+)
+from protocol import commands
+from protocol.codec import Rejected, read_command
+from protocol.commands import HOLDS_LANE, INTERRUPTS, LONG_WORK, REPLACEMENTS, Command, command_name
+from protocol.lines import LineSplitter
+
+CLOSING = "atomic is shutting down"
+LOST = "the reader of commands failed"
+
+STOPPED_BY: dict[str, frozenset[str]] = {
+    "abort": frozenset({"prompt"}),
+    "abort_compaction": frozenset({"compact", "navigate_tree"}),
+    "clear_queue": frozenset({"steer", "follow_up"}),
+    "cancel_login_provider": frozenset({"login_provider"}),
+}
+"""What an interrupt stops when it passes it in the held lane."""
+
+Item = tuple[Ticket, Command | Rejected]
+
+
+class Intake(Actor[IntakeMail]):
+    """`desk` takes replacements; everything else goes to the current session."""
+
+    def __init__(
+        self, writer: Address[WriterMail], desk: Address[SessionDeskMail], root: Address[RootMail]
+    ) -> None:
+        self._writer = writer
+        self._desk = desk
+        self._root = root
+        self._session: Address[SessionMail] | None = None
+        self._splitter = LineSplitter()
+        self._lines: deque[bytes] = deque()
+        self._last_serial = 0
+        self._open: dict[int, tuple[Ticket, Address[SessionMail] | None]] = {}
+        self._batch: list[Item] = []
+        self._lane_holder = 0
+        self._held: deque[Item] = deque()
+        self._begun: StdinBytes | None = None
+        self._input_over = False
+        self._told_end = False
+
+    def receive(self, mail: IntakeMail) -> None:
+        match mail:
+            case StdinBytes(data, ack):
+                self._begun = mail
+                self._lines.extend(self._splitter.feed(data))
+                self._read_lines()
+                if ack is not None:
+                    ack.settle()
+            case Answered(serials):
+                self._close_tickets(serials)
+            case SessionCurrent(session):
+                self._change_session(session)
+            case StdinEnded():
+                self._lines.extend(self._splitter.end())
+                self._read_lines()
+                self._end_input()
+            case CloseIntake():
+                self._close()
+            case SessionLost(session, error, alive):
+                self._answer_lost(session, error, alive)
+            case AnswerOpen(error):
+                self._answer([ticket for ticket, _ in self._open.values()], error)
+            case _:
+                assert_never(mail)
+        self._tell_end()
+
+    def last_words(self, unread: list[IntakeMail]) -> None:
+        """Answers what is open here, and what had come but was not read yet."""
+        for mail in unread:
+            if type(mail) is StdinBytes and mail is not self._begun:
+                self._lines.extend(self._splitter.feed(mail.data))
+        self._answer([ticket for ticket, _ in self._open.values()], LOST)
+        while self._lines:
+            self._refuse_line(LOST)
+
+    # -- reading
+
+    def _read_lines(self) -> None:
+        """Nothing is read before the first session stands."""
+        while self._lines and self._session is not None:
+            if self._told_end:
+                self._refuse_line(CLOSING)
+            else:
+                self._read(self._lines.popleft())
+        self._send_batch()
+
+    def _read(self, line: bytes) -> None:
+        command = read_command(line)
+        if type(command) is Rejected:
+            self._to_lane(self._ticket(command.id, command.command), command, "")
+            return
+        name = command_name(command)  # type: ignore[arg-type]
+        if type(command) is commands.ExtensionUiResponse:
+            return  # a reply is no command, and nobody has asked
+        ticket = self._ticket(bytes(command.id), name)  # type: ignore[union-attr]
+        if name in INTERRUPTS:
+            self._stop_held(name)
+            self._to_session(ticket, command)
+        elif name in LONG_WORK:
+            self._to_session(ticket, command)
+        else:
+            self._to_lane(ticket, command, name)
+
+    def _ticket(self, id: bytes, name: str | None) -> Ticket:
+        self._last_serial += 1
+        ticket = Ticket(self._last_serial, id, name)
+        self._open[ticket.serial] = (ticket, None)
+        return ticket
+
+    def _refuse_line(self, why: str) -> None:
+        command = read_command(self._lines.popleft())
+        if type(command) is Rejected:
+            self._answer([self._ticket(command.id, command.command)], why)
+        elif type(command) is not commands.ExtensionUiResponse:
+            self._answer([self._ticket(bytes(command.id), command_name(command))], why)  # type: ignore
+
+    # -- the lanes
+
+    def _to_lane(self, ticket: Ticket, command: Command | Rejected, name: str) -> None:
+        if self._lane_holder:
+            self._held.append((ticket, command))
+            return
+        if name in HOLDS_LANE:
+            self._lane_holder = ticket.serial
+        if name in REPLACEMENTS:
+            self._send_batch()
+            self._desk.tell(Replace(ticket, command))  # type: ignore[arg-type]
+        else:
+            self._to_session(ticket, command)
+
+    def _to_session(self, ticket: Ticket, command: Command | Rejected) -> None:
+        self._open[ticket.serial] = (ticket, self._session)
+        self._batch.append((ticket, command))
+
+    def _send_batch(self) -> None:
+        if self._batch and self._session is not None:
+            self._session.tell(Commands(tuple(self._batch)))
+            self._batch.clear()
+
+    def _stop_held(self, interrupt: str) -> None:
+        stopped = STOPPED_BY.get(interrupt, frozenset())
+        for place, (ticket, _) in enumerate(self._held):
+            if ticket.command in stopped:
+                why = f"{ticket.command} was stopped by {interrupt} before it started"
+                self._held[place] = (ticket, Rejected(ticket.id, ticket.command, why))
+
+    def _close_tickets(self, serials: tuple[int, ...]) -> None:
+        for serial in serials:
+            self._open.pop(serial, None)
+        if self._lane_holder in serials:
+            self._release_lane()
+
+    def _release_lane(self) -> None:
+        self._lane_holder = 0
+        while self._held and not self._lane_holder:
+            ticket, command = self._held.popleft()
+            name = "" if type(command) is Rejected else command_name(command)  # type: ignore[arg-type]
+            self._to_lane(ticket, command, name)
+        self._send_batch()
+
+    def _change_session(self, session: Address[SessionMail]) -> None:
+        self._send_batch()
+        if self._session is not None:
+            self._session.tell(NoMoreCommands())
+        self._session = session
+        self._read_lines()
+
+    # -- refusing and ending
+
+    def _answer(self, tickets: list[Ticket], error: str) -> None:
+        records: tuple[Record, ...] = tuple(ticket.failed(error) for ticket in tickets)
+        if records:
+            self._writer.tell(Write(records))
+
+    def _answer_lost(self, session: Address[SessionMail], error: str, alive: frozenset[int]) -> None:
+        lost = [
+            ticket
+            for ticket, sent_to in self._open.values()
+            if sent_to is session and ticket.serial not in alive
+        ]
+        self._answer(lost, error)
+
+    def _end_input(self) -> None:
+        """Lets a replacement finish and what waits behind it run: both are short. Other long commands are stopped."""
+        self._input_over = True
+        if self._lane_holder and self._open[self._lane_holder][0].command not in REPLACEMENTS:
+            self._close()
+
+    def _close(self) -> None:
+        self._input_over = True
+        self._lane_holder = 0
+        held = [ticket for ticket, _ in self._held]
+        self._held.clear()
+        self._answer(held, CLOSING)
+
+    def _tell_end(self) -> None:
+        """Root hears of the end of input once the held lane has run empty, so that what was sent before is answered."""
+        if self._input_over and not self._lines and not self._held and not self._lane_holder and not self._told_end:
+            self._told_end = True
+            self._root.tell(InputEnded())

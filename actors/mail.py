@@ -1,0 +1,626 @@
+"""All mail between actors, grouped under its receiver.
+
+Mail that asks is an imperative (`RunBash`), mail that tells a fact is past or a noun (`ReplyEnded`). Mail is frozen:
+once told, nobody changes it. `Ticket` is the identity of a command on its way through the house; its serial is ours and
+unique, the client's id is only echoed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from msgspec import Struct
+
+from actors.base import Address, Down
+from actors.pump import Ack
+from protocol.responses import failed, ok
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from actors.model.prompt import ModelPrompt, RequestOptions
+    from actors.session.file import OpenedSession
+    from actors.tool.table import Tool, ToolOutput
+    from protocol.codec import Rejected
+    from protocol.commands import Command, QueueMode
+    from protocol.events import AssistantMessageEvent
+    from protocol.messages import AssistantMessage, BashExecutionMessage, ToolCall, UserContent
+    from protocol.model import Model
+
+
+class Ticket(Struct, frozen=True):
+    """A command under way: our serial, the client's id as raw JSON (empty: none), and the name to echo."""
+
+    serial: int
+    id: bytes
+    command: str | None
+
+    def ok(self, data: bytes | None = None) -> Record:
+        return Record(ok(self.id, self.command or "", data), self.serial)
+
+    def failed(self, error: str) -> Record:
+        return Record(failed(self.id, self.command, error), self.serial)
+
+
+# ---- Writer ------------------------------------------------------------------------------------------------------
+
+
+class Record(Struct, frozen=True):
+    """Bytes for stdout: whole JSON lines. `serial` is that of the command which this record answers, else 0."""
+
+    line: bytes
+    serial: int = 0
+
+
+class Write(Struct, frozen=True):
+    """Write `records` in order. `boundary` ends the burst after them; `ack` is settled once the bytes have left."""
+
+    records: tuple[Record, ...]
+    boundary: bool = False
+    ack: Ack | None = None
+
+
+class CloseWriter(Struct, frozen=True):
+    """Write what is pending and stop."""
+
+
+WriterMail = Write | CloseWriter
+
+# ---- Intake ------------------------------------------------------------------------------------------------------
+
+
+class StdinBytes(Struct, frozen=True):
+    data: bytes
+    ack: Ack | None = None
+
+
+class StdinEnded(Struct, frozen=True):
+    pass
+
+
+class Answered(Struct, frozen=True):
+    """The Writer took the responses of these commands, and will take no other for them."""
+
+    serials: tuple[int, ...]
+
+
+class SessionCurrent(Struct, frozen=True):
+    """From now on commands go to this session."""
+
+    session: Address[SessionMail]
+
+
+class CloseIntake(Struct, frozen=True):
+    """Refuse what still comes, and answer what is held."""
+
+
+class SessionLost(Struct, frozen=True):
+    """A session died. Every open command that was sent to it is answered with `error`, save those `alive` in a shell."""
+
+    session: Address[SessionMail]
+    error: str
+    alive: frozenset[int]
+
+
+class AnswerOpen(Struct, frozen=True):
+    """A part of the house died: answer every command that is still open, so that none stays unanswered."""
+
+    error: str
+
+
+IntakeMail = StdinBytes | Answered | SessionCurrent | StdinEnded | CloseIntake | SessionLost | AnswerOpen
+
+# ---- SessionDesk -------------------------------------------------------------------------------------------------
+
+
+class OpenFirst(Struct, frozen=True):
+    """The house stands: start the first session."""
+
+
+class Replace(Struct, frozen=True):
+    """new_session, switch_session, import_session, fork or clone."""
+
+    ticket: Ticket
+    command: Command
+
+
+class TargetOpened(Struct, frozen=True):
+    """The pump opened what was asked for. `serial` is the replacement's, or 0 for a session that died."""
+
+    serial: int
+    opened: OpenedSession
+
+
+class TargetFailed(Struct, frozen=True):
+    serial: int
+    error: str
+
+
+class ForkReady(Struct, frozen=True):
+    """The lines that the new session starts with (none: an empty session), and the text that was forked from."""
+
+    ticket: Ticket
+    lines: tuple[bytes, ...] | None
+    parent_session: str | None
+    text: str | None = None
+
+
+class ForkRefused(Struct, frozen=True):
+    ticket: Ticket
+    error: str
+
+
+class Retired(Struct, frozen=True):
+    """The session has let go: its turn is over and journaled, its queue reported. Shells may still run."""
+
+    key: int
+    modes: Mapping[QueueKind, QueueMode]
+
+
+class SessionGone(Struct, frozen=True):
+    """A retired session has recorded its last bash: it can be stopped."""
+
+    key: int
+
+
+class SessionReloaded(Struct, frozen=True):
+    """The session has read its own file again; `error` tells that it could not, and kept what it had."""
+
+    ticket: Ticket
+    error: str | None = None
+
+
+class CloseSessions(Struct, frozen=True):
+    pass
+
+
+SessionDeskMail = (
+    OpenFirst
+    | Replace
+    | TargetOpened
+    | TargetFailed
+    | ForkReady
+    | ForkRefused
+    | Retired
+    | SessionGone
+    | SessionReloaded
+    | CloseSessions
+    | Down
+)
+
+# ---- Session -----------------------------------------------------------------------------------------------------
+
+
+class Commands(Struct, frozen=True):
+    """Commands in the order of the wire. A `Rejected` travels with them, so that its response keeps its place."""
+
+    items: tuple[tuple[Ticket, Command | Rejected], ...]
+
+
+class NoMoreCommands(Struct, frozen=True):
+    """Intake has sent its last to this session: another one is current."""
+
+
+class DescribeFork(Struct, frozen=True):
+    """Tell the desk what a fork before the user message `entry_id` (None: a clone at the leaf) starts with."""
+
+    ticket: Ticket
+    entry_id: str | None
+
+
+class Retire(Struct, frozen=True):
+    """Let go: abort the turn, report the emptied queue, journal; then `Retired`."""
+
+
+class BecomeCurrent(Struct, frozen=True):
+    """The hand-over is done. A session that was retiring lives again. `modes` are those of the one before."""
+
+    modes: Mapping[QueueKind, QueueMode]
+
+
+class Reload(Struct, frozen=True):
+    """Switching to the session's own file: let go of the turn and read the file again."""
+
+    ticket: Ticket
+
+
+class QueuedMessage(Struct, frozen=True):
+    """A message that waits. `key` is unique in its queue."""
+
+    key: int
+    text: str
+    content: tuple[UserContent, ...]
+
+
+class QueueView(Struct, frozen=True):
+    """What the queue holds, for `queue_update` and `get_state`."""
+
+    steering: tuple[str, ...] = ()
+    follow_up: tuple[str, ...] = ()
+    held: int = 0
+    paused: bool = False
+
+    @property
+    def pending(self) -> int:
+        return len(self.steering) + len(self.follow_up)
+
+
+QueueKind = Literal["steering", "followUp"]
+
+
+class QueueChanged(Struct, frozen=True):
+    """The answer to a command for the queue. `announce` asks for a `queue_update` before the response; a `Cleared`
+    carries what was removed."""
+
+    view: QueueView
+    ticket: Ticket | None
+    announce: bool = False
+    cleared: QueueView | None = None
+    released: bool | None = None
+
+
+class Taken(Struct, frozen=True):
+    """The answer to a poll; `kind` tells from which list `messages` came."""
+
+    view: QueueView
+    kind: QueueKind
+    messages: tuple[QueuedMessage, ...]
+
+
+class ReplyStarted(Struct, frozen=True):
+    """The provider's stream has begun. `message` is the partial, encoded."""
+
+    call: int
+    message: bytes
+
+
+class ReplyDelta(Struct, frozen=True):
+    """What the reply grew by; `usage` is the encoded usage at that time."""
+
+    call: int
+    usage: bytes
+    events: tuple[AssistantMessageEvent, ...]
+    ack: Ack | None = None
+
+
+class ReplyEnded(Struct, frozen=True):
+    call: int
+    message: AssistantMessage
+
+
+class ToolProgress(Struct, frozen=True):
+    call: int
+    partial: ToolOutput
+
+
+class ToolEnded(Struct, frozen=True):
+    call: int
+    output: ToolOutput
+
+
+class BashFinished(Struct, frozen=True):
+    """A shell request that began here is over. `message` is None when nothing ran (nothing is recorded then).
+    The session answers `shell` with `BashRecorded`."""
+
+    serial: int
+    message: BashExecutionMessage | None
+    shell: Address[BashRecorded]
+
+
+class BashAdopted(Struct, frozen=True):
+    """The session that these shell requests began in died, and this one has its file now."""
+
+    serials: frozenset[int]
+
+
+class BashLost(Struct, frozen=True):
+    """The shell actor died: nothing will be recorded."""
+
+    serial: int
+
+
+SessionMail = (
+    Commands
+    | ReplyDelta
+    | ReplyStarted
+    | ReplyEnded
+    | ToolProgress
+    | ToolEnded
+    | QueueChanged
+    | Taken
+    | BashFinished
+    | BashLost
+    | BashAdopted
+    | DescribeFork
+    | Retire
+    | BecomeCurrent
+    | Reload
+    | NoMoreCommands
+    | Down
+)
+
+# ---- Queue -------------------------------------------------------------------------------------------------------
+
+
+class Enqueue(Struct, frozen=True):
+    ticket: Ticket
+    kind: QueueKind
+    text: str
+    content: tuple[UserContent, ...]
+
+
+class TakeMessages(Struct, frozen=True):
+    """Poll one list. For `followUp` nothing is handed out while steering waits (`next_run` takes steering first)."""
+
+    kind: QueueKind
+    next_run: bool = False
+
+
+class ClearQueue(Struct, frozen=True):
+    """Empty both lists and the hold. Without a ticket: the session lets go, and the view is announced."""
+
+    ticket: Ticket | None
+
+
+class PauseQueue(Struct, frozen=True):
+    ticket: Ticket
+
+
+class ResumeQueue(Struct, frozen=True):
+    ticket: Ticket
+
+
+class SetQueueMode(Struct, frozen=True):
+    """Without a ticket: the mode is taken over from the session before."""
+
+    ticket: Ticket | None
+    kind: QueueKind
+    mode: QueueMode
+
+
+QueueMail = Enqueue | TakeMessages | ClearQueue | PauseQueue | ResumeQueue | SetQueueMode
+
+# ---- ModelCall ---------------------------------------------------------------------------------------------------
+
+
+class ModelRequest(Struct, frozen=True):
+    """One request to a provider. `call` is the session's number for it."""
+
+    call: int
+    model: Model
+    prompt: ModelPrompt
+    options: RequestOptions
+
+
+class StreamHead(Struct, frozen=True):
+    status: int
+
+
+class StreamBytes(Struct, frozen=True):
+    data: bytes
+    ack: Ack | None = None
+
+
+class StreamEnded(Struct, frozen=True):
+    """The body is over; `error` tells that it did not end well."""
+
+    error: str | None = None
+
+
+class CancelCall(Struct, frozen=True):
+    pass
+
+
+ModelCallMail = StreamBytes | StreamHead | StreamEnded | CancelCall
+
+# ---- ToolCall ----------------------------------------------------------------------------------------------------
+
+
+class ToolRequest(Struct, frozen=True):
+    """One call of a tool. `call` is the session's number for it, `tool_call` what the model asked for."""
+
+    call: int
+    tool: Tool
+    tool_call: ToolCall
+    place: ToolPlace
+
+
+class ToolPlace(Struct, frozen=True):
+    """Where a tool runs: the session's folder and what its children see of the session."""
+
+    cwd: str
+    session_id: str
+    environment: Mapping[str, str]
+    supports_images: bool
+
+
+class ToolUpdated(Struct, frozen=True):
+    partial: ToolOutput
+
+
+class ToolReturned(Struct, frozen=True):
+    output: ToolOutput
+
+
+class MutationGranted(Struct, frozen=True):
+    """The file is this call's alone until `ReleaseMutation`."""
+
+    path: str
+
+
+class CancelTool(Struct, frozen=True):
+    pass
+
+
+ToolCallMail = ToolUpdated | ToolReturned | MutationGranted | CancelTool
+
+# ---- MutationDesk ------------------------------------------------------------------------------------------------
+
+
+class AcquireMutation(Struct, frozen=True):
+    path: str
+    holder: Address[MutationGranted]
+
+
+class ReleaseMutation(Struct, frozen=True):
+    """`holder` no longer wants the file, whether it has it or waits for it."""
+
+    path: str
+    holder: Address[MutationGranted]
+
+
+MutationDeskMail = AcquireMutation | ReleaseMutation
+
+# ---- ShellDesk ---------------------------------------------------------------------------------------------------
+
+
+class ShellPlan(Struct, frozen=True):
+    """Where and how a shell request runs, taken when it starts."""
+
+    command: str
+    cwd: str
+    session_id: str
+    environment: Mapping[str, str]
+    exclude_from_context: bool
+
+
+class RunBash(Struct, frozen=True):
+    ticket: Ticket
+    plan: ShellPlan
+    home: Address[SessionMail]
+
+
+class AbortBash(Struct, frozen=True):
+    """Cancel the requests with this id (raw JSON), or all of them."""
+
+    ticket: Ticket
+    request_id: bytes | None
+
+
+class HomeMoved(Struct, frozen=True):
+    """A session died and its file was opened again: what began there is recorded through the new address. `error` is
+    for the commands that died with the old one."""
+
+    old: Address[SessionMail]
+    new: Address[SessionMail]
+    error: str
+
+
+class Remains(Protocol):
+    """Processes that a finished command left in the background. `close` tells whether some still live."""
+
+    def close(self) -> bool: ...
+    def kill_group_leftovers(self) -> None: ...
+
+
+class ShellEnded(Struct, frozen=True):
+    serial: int
+
+
+class LeftBehind(Struct, frozen=True):
+    """A command ended, its background processes live on. They are left alone until the program ends."""
+
+    remains: Remains
+
+
+class CloseShells(Struct, frozen=True):
+    pass
+
+
+ShellDeskMail = RunBash | AbortBash | ShellEnded | LeftBehind | HomeMoved | CloseShells | Down
+
+# ---- Shell -------------------------------------------------------------------------------------------------------
+
+
+class ShellOutput(Struct, frozen=True):
+    channel: Literal["stdout", "stderr"]
+    data: bytes
+    ack: Ack | None = None
+
+
+class ShellExited(Struct, frozen=True):
+    """`code` is None after a signal; `error` tells that nothing could be started."""
+
+    code: int | None
+    error: str | None = None
+
+
+class CancelShell(Struct, frozen=True):
+    pass
+
+
+class NewHome(Struct, frozen=True):
+    home: Address[SessionMail]
+
+
+class BashRecorded(Struct, frozen=True):
+    """The home session has the result in its file, or tells why not."""
+
+    error: str | None = None
+
+
+ShellMail = ShellOutput | ShellExited | CancelShell | BashRecorded | NewHome
+
+# ---- Clock -------------------------------------------------------------------------------------------------------
+
+
+class Tick(Struct, frozen=True):
+    key: str
+
+
+class Arm(Struct, frozen=True):
+    """Tell `to` a `Tick(key)` in `delay_ms` milliseconds."""
+
+    key: str
+    delay_ms: int
+    to: Address[Tick]
+
+
+class Woke(Struct, frozen=True):
+    """The clock's pump has slept as long as it was told."""
+
+
+ClockMail = Arm | Woke
+
+# ---- Preferences -------------------------------------------------------------------------------------------------
+
+
+class SavePreference(Struct, frozen=True):
+    """Write one value into the user's settings file."""
+
+    path: tuple[str, ...]
+    value: Any
+
+
+PreferencesMail = SavePreference
+
+# ---- Root --------------------------------------------------------------------------------------------------------
+
+
+class InputEnded(Struct, frozen=True):
+    pass
+
+
+class SignalReceived(Struct, frozen=True):
+    number: int
+
+
+class StdoutClosed(Struct, frozen=True):
+    pass
+
+
+class SessionsClosed(Struct, frozen=True):
+    pass
+
+
+class ShellsClosed(Struct, frozen=True):
+    pass
+
+
+class WriterClosed(Struct, frozen=True):
+    pass
+
+
+RootMail = (
+    InputEnded | SignalReceived | StdoutClosed | SessionsClosed | ShellsClosed | WriterClosed | Tick | Down
+)

@@ -1,0 +1,1 @@
+"""One request to a model provider: building it, streaming it, reading it."""

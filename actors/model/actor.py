@@ -1,0 +1,131 @@
+"""One request to a provider: it reads the stream as it comes and tells its session what the reply grew by.
+
+It owns the reader of the reply and the handle that cuts the stream. Exactly one `ReplyEnded` comes of it, also when
+the stream fails or is cancelled; a cancel does not wait for the network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol, assert_never
+
+from actors.base import Actor, Address
+from actors.mail import (
+    CancelCall,
+    ModelCallMail,
+    ModelRequest,
+    ReplyDelta,
+    ReplyEnded,
+    ReplyStarted,
+    SessionMail,
+    StreamBytes,
+    StreamEnded,
+    StreamHead,
+)
+from protocol.codec import encode
+
+if TYPE_CHECKING:
+    from actors.model.reply import Events, ReplyReader
+    from actors.pump import Ack
+    from protocol.messages import AssistantMessage, Usage
+
+ERROR_BODY_BYTES = 64 * 1024
+
+
+class Stream(Protocol):
+    """An open request. `cut` ends it in every phase and never waits."""
+
+    def cut(self) -> None: ...
+
+
+OpenStream = Callable[[ModelRequest, Address[ModelCallMail]], Stream]
+"""Starts a request; what comes of it is told as `StreamHead`, `StreamBytes` and one `StreamEnded`."""
+
+
+class ModelCall(Actor[ModelCallMail]):
+    """`error_text` words an HTTP error from the api's name, the status and the body."""
+
+    def __init__(
+        self,
+        request: ModelRequest,
+        session: Address[SessionMail],
+        open_stream: OpenStream,
+        reader: Callable[[ModelRequest], ReplyReader],
+        error_text: Callable[[str, int, bytes], str],
+    ) -> None:
+        self._request = request
+        self._session = session
+        self._open_stream = open_stream
+        self._reader_for = reader
+        self._error_text = error_text
+        self._status = 200
+        self._error_body = b""
+        self._started = False
+        self._over = False
+        self._usage: Usage | None = None
+        self._usage_json = b""
+
+    def begin(self) -> None:
+        self._stream = self._open_stream(self._request, self.me)
+        self._reader: ReplyReader = self._reader_for(self._request)
+
+    def receive(self, mail: ModelCallMail) -> None:
+        if type(mail) is StreamBytes:
+            self._read(mail.data, mail.ack)
+        elif type(mail) is StreamHead:
+            self._status = mail.status
+        elif type(mail) is StreamEnded:
+            self._end(mail.error)
+        elif type(mail) is CancelCall:
+            self._stream.cut()
+            self._tell_end(lambda: self._reader.fail("Request was aborted", aborted=True))
+        else:
+            assert_never(mail)  # type: ignore[arg-type]
+
+    def _read(self, data: bytes, ack: Ack | None) -> None:
+        if self._over:
+            _settle(ack)
+        elif self._status >= 400:
+            self._error_body += data[: ERROR_BODY_BYTES - len(self._error_body)]
+            _settle(ack)
+        else:
+            self._tell_growth(self._reader.feed(data), ack)
+            if self._reader.finished:
+                self._stream.cut()
+                self._end(None)
+
+    def _tell_growth(self, events: Events, ack: Ack | None) -> None:
+        message = self._reader.message
+        if self._reader.started and not self._started:
+            self._started = True
+            self._session.tell(ReplyStarted(self._request.call, encode(message)))
+        if not events:
+            _settle(ack)
+            return
+        if message.usage is not self._usage:
+            self._usage = message.usage
+            self._usage_json = encode(message.usage)
+        self._session.tell(ReplyDelta(self._request.call, self._usage_json, tuple(events), ack))
+
+    def _end(self, error: str | None) -> None:
+        if self._over:
+            return
+        if self._status >= 400:
+            text = self._error_text(self._request.model.api, self._status, self._error_body)
+            self._tell_end(lambda: self._reader.fail(text))
+        elif error is not None:
+            self._tell_end(lambda: self._reader.fail(error))
+        else:
+            self._tell_growth(self._reader.drain(), None)
+            self._tell_end(self._reader.end)
+
+    def _tell_end(self, finish: Callable[[], AssistantMessage]) -> None:
+        if not self._over:
+            self._over = True
+            self._session.tell(ReplyEnded(self._request.call, finish()))
+            self.me.stop()
+
+
+def _settle(ack: Ack | None) -> None:
+    if ack is not None:
+        ack.settle()

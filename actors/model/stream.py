@@ -1,0 +1,62 @@
+"""Sends one model request in a pump, and tells its actor what comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from actors.base import Address, StartPump
+from actors.mail import ModelCallMail, ModelRequest, StreamBytes, StreamEnded, StreamHead
+from actors.model.dialects import build_request
+from actors.model.prompt import Credential, HttpRequest
+from actors.model.transport import Abort, Transport, TransportError
+from actors.pump import Window
+from protocol.model import Model
+
+
+class PumpedStream:
+    """A request and the window between the provider and the client."""
+
+    def __init__(self) -> None:
+        self.abort = Abort()
+        self.window = Window()
+
+    def cut(self) -> None:
+        self.abort.fire()
+        self.window.close()
+
+
+class StreamOpener:
+    """Opens streams for the ModelCall actors. `resolve` finds the credential of a model, may run commands for it, and
+    raises `ValueError` with a text for the user."""
+
+    def __init__(
+        self, start_pump: StartPump, transport: Transport, resolve: Callable[[Model], Credential]
+    ) -> None:
+        self._start_pump = start_pump
+        self._transport = transport
+        self._resolve = resolve
+
+    def open(self, request: ModelRequest, call: Address[ModelCallMail]) -> PumpedStream:
+        stream = PumpedStream()
+        self._start_pump("model-pump", lambda: self._run(request, call, stream))
+        return stream
+
+    def _run(self, request: ModelRequest, call: Address[ModelCallMail], stream: PumpedStream) -> None:
+        def build() -> HttpRequest:
+            return build_request(request.model, request.prompt, request.options, self._resolve(request.model))
+
+        def tell_head(status: int, _: Mapping[str, str]) -> None:
+            call.tell(StreamHead(status))
+
+        def tell_bytes(data: bytes) -> None:
+            ack = stream.window.admit(len(data))
+            if ack is not None:
+                call.tell(StreamBytes(data, ack))
+
+        try:
+            self._transport.stream(build, stream.abort, tell_head, tell_bytes)
+            call.tell(StreamEnded())
+        except TransportError as error:
+            call.tell(StreamEnded(str(error)))
+        except Exception as error:
+            call.tell(StreamEnded(f"the request failed: {type(error).__name__}"))

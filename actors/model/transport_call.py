@@ -1,0 +1,114 @@
+"""One attempt at a call: its limits of time, and what it has received.
+
+Used in one pump thread only. It stands between the network, which asks it how long to wait, and the callbacks, which
+it gives what arrived.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import socket
+
+    from actors.model.transport import Abort, TransportSettings
+
+_ERROR_BODY_BYTES = 64 * 1024
+# How long a body that nobody wants any more may take to end by itself.
+_FAREWELL_S = 1.0
+
+
+class Foreign(Exception):
+    """Carries what a callback raised past the clauses for network errors."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__()
+        self.error = error
+
+
+class Call:
+    """One attempt: what arrives is collected until the next read would block, then handed over at once, so that one
+    read makes one `on_bytes` and nothing waits while the server is silent."""
+
+    def __init__(
+        self,
+        settings: TransportSettings,
+        abort: Abort,
+        on_head: Callable[[int, Mapping[str, str]], None],
+        on_bytes: Callable[[bytes], None],
+    ) -> None:
+        self.abort = abort
+        self._settings = settings
+        self._on_head = on_head
+        self._on_bytes = on_bytes
+        self._pending: list[bytes] = []
+        self._left = -1
+        self._is_new = False
+        self._has_bytes = False
+        self._deadline = time.monotonic() + settings.total_timeout_s if settings.total_timeout_s else None
+
+    # ---- called by the network
+
+    def attach(self, sock: socket.socket, *, is_new: bool) -> None:
+        self._is_new = self._is_new or is_new
+        self.abort.attach(sock)
+
+    def before_read(self) -> float | None:
+        self.flush()
+        return self.write_timeout()
+
+    def after_read(self, data: bytes) -> None:
+        self._has_bytes = self._has_bytes or bool(data)
+
+    def write_timeout(self) -> float | None:
+        limits = [self._settings.idle_timeout_s or None, self._remaining(), self._farewell()]
+        known = [limit for limit in limits if limit is not None]
+        return max(0.001, min(known)) if known else None
+
+    # ---- called by the transport
+
+    def head(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
+        self._left = _ERROR_BODY_BYTES if status >= 400 else -1
+        told = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
+        self._run(lambda: self._on_head(status, told))
+
+    def body(self, data: bytes) -> bool:
+        """Takes body bytes; False when no more are wanted."""
+        if self._left >= 0:
+            data = data[: self._left]
+            self._left -= len(data)
+        self._pending.append(data)
+        if self._left == 0:
+            self.flush()
+            return False
+        return True
+
+    def flush(self) -> None:
+        data = b"".join(self._pending)
+        self._pending = []
+        if data and not (self.abort.fired or self.abort.dismissed):
+            self._run(lambda: self._on_bytes(data))
+
+    def is_stale(self, error: Exception) -> bool:
+        import httpcore2
+
+        is_dropped = isinstance(error, httpcore2.ReadError | httpcore2.WriteError | httpcore2.RemoteProtocolError)
+        return is_dropped and not self._is_new and not self._has_bytes
+
+    def is_overdue(self) -> bool:
+        remaining = self._remaining()
+        return remaining is not None and remaining <= 0
+
+    def _remaining(self) -> float | None:
+        return None if self._deadline is None else self._deadline - time.monotonic()
+
+    def _farewell(self) -> float | None:
+        return _FAREWELL_S if self.abort.dismissed else None
+
+    def _run(self, callback: Callable[[], None]) -> None:
+        try:
+            callback()
+        except BaseException as error:
+            raise Foreign(error) from None

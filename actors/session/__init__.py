@@ -1,0 +1,1 @@
+"""A session: its tree, its journal, the agent loop and the queue."""

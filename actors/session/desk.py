@@ -1,0 +1,349 @@
+"""Which session is current: opens, hands over and retires.
+
+A replacement is a hand-over. The new session stands before the old one lets go; if it cannot stand, the old one stays.
+There is one live session per file: going back to a session that still retires finds that one. A session that dies of
+an exception is opened again from its file; a second death within a minute ends the program.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Literal, assert_never
+
+from msgspec import Struct
+
+from actors.base import Actor, Address, Child, Down
+from actors.mail import (
+    BecomeCurrent,
+    CloseSessions,
+    DescribeFork,
+    ForkReady,
+    ForkRefused,
+    HomeMoved,
+    IntakeMail,
+    NoMoreCommands,
+    OpenFirst,
+    Record,
+    Reload,
+    Replace,
+    Retire,
+    Retired,
+    RootMail,
+    SessionCurrent,
+    SessionDeskMail,
+    SessionGone,
+    SessionMail,
+    SessionReloaded,
+    SessionsClosed,
+    ShellDeskMail,
+    TargetFailed,
+    TargetOpened,
+    Ticket,
+    Write,
+    WriterMail,
+)
+from actors.session.file import OpenedSession
+from actors.session.services import Modes
+from protocol import commands as c
+from protocol.codec import encode
+from protocol.responses import Cancelled, Forked
+
+CLOSING = "atomic is shutting down"
+TWICE_WITHIN_MS = 60_000
+
+
+class Target(Struct, frozen=True):
+    """What to open. `new`: an empty session; `file`: the one at `path`; `import`: a copy of the one at `path`, put at
+    `destination`; `fork`: one that begins with `lines`."""
+
+    kind: Literal["new", "file", "import", "fork"]
+    beside: OpenedSession
+    path: str = ""
+    destination: str = ""
+    cwd: str | None = None
+    parent_session: str | None = None
+    lines: tuple[bytes, ...] = ()
+
+
+OpenTarget = Callable[[int, Target, Address[SessionDeskMail]], None]
+"""Opens in a pump; the desk is told `TargetOpened` or `TargetFailed` with the serial."""
+
+StartSession = Callable[[int, OpenedSession, Modes, Address[SessionDeskMail]], Child[SessionMail]]
+
+
+class Slot(Struct):
+    """A live session."""
+
+    key: int
+    opened: OpenedSession
+    address: Child[SessionMail]
+    died_at: int | None = None
+
+
+class Replacement(Struct):
+    """The one that is under way."""
+
+    ticket: Ticket
+    successor: int | None = None
+    data: bytes = b'{"cancelled":false}'
+
+
+class SessionDesk(Actor[SessionDeskMail]):
+    """`first` is the session of the start. `now` is in milliseconds."""
+
+    def __init__(
+        self,
+        first: OpenedSession,
+        modes: Modes,
+        writer: Address[WriterMail],
+        root: Address[RootMail],
+        start_session: StartSession,
+        open_target: OpenTarget,
+        now: Callable[[], int],
+        complain: Callable[[str], None],
+    ) -> None:
+        self._first = first
+        self._modes = modes
+        self._writer = writer
+        self._root = root
+        self._start_session = start_session
+        self._open_target = open_target
+        self._now = now
+        self._complain = complain
+        self._slots: dict[int, Slot] = {}
+        self._current = 0
+        self._last_key = 0
+        self._replacement: Replacement | None = None
+        self._deaths: dict[str, int] = {}
+        self._dead: dict[int, tuple[Slot, str]] = {}
+        self._closing = False
+        self._closed = False
+
+    def connect(self, intake: Address[IntakeMail], shells: Address[ShellDeskMail]) -> None:
+        """Called by the wiring before the first mail."""
+        self._intake = intake
+        self._shells = shells
+
+    def receive(self, mail: SessionDeskMail) -> None:
+        match mail:
+            case Replace(ticket, command):
+                self._replace(ticket, command)
+            case OpenFirst():
+                self._current = self._start(self._first)
+                self._intake.tell(SessionCurrent(self._slots[self._current].address))
+            case TargetOpened(serial, opened):
+                self._opened(serial, opened)
+            case TargetFailed(serial, error):
+                self._failed(serial, error)
+            case ForkReady():
+                self._fork(mail)
+            case ForkRefused(ticket, error):
+                self._refuse(error)
+            case Retired(key, modes):
+                self._retired(key, modes)
+            case SessionGone(key):
+                self._forget(key)
+            case SessionReloaded(ticket, error):
+                self._reloaded(error)
+            case CloseSessions():
+                self._close()
+            case Down(key, error):
+                self._bury(key, error)
+            case _:
+                assert_never(mail)
+        self._tell_closed()
+
+    # -- replacing
+
+    def _replace(self, ticket: Ticket, command: c.Command) -> None:
+        self._replacement = Replacement(ticket)
+        slot = self._slots.get(self._current)
+        if self._closing or slot is None:
+            self._refuse(CLOSING if self._closing else "the session is being opened again")
+            return
+        match command:
+            case c.NewSession(parent_session=parent):
+                self._open(Target("new", slot.opened, parent_session=parent or None))
+            case c.SwitchSession(session_path=path):
+                self._switch(slot, path)
+            case c.ImportSession(input_path=path, cwd_override=cwd):
+                self._import(slot, path, cwd)
+            case c.Fork(entry_id=entry_id):
+                slot.address.tell(DescribeFork(ticket, entry_id))
+            case c.Clone():
+                slot.address.tell(DescribeFork(ticket, None))
+            case _:
+                self._refuse(f"{ticket.command} replaces no session")
+
+    def _switch(self, slot: Slot, path: str) -> None:
+        live = self._live_at(path)
+        if live is None:
+            self._open(Target("file", slot.opened, path=path))
+        elif live.key == self._current:
+            assert self._replacement is not None
+            live.address.tell(Reload(self._replacement.ticket))
+        else:
+            self._hand_over(live.key)
+
+    def _import(self, slot: Slot, path: str, cwd: str | None) -> None:
+        directory = _directory_of(slot.opened)
+        destination = os.path.join(directory, os.path.basename(path)) if directory else ""
+        live = self._live_at(destination) if destination else None
+        if live is not None and _same_file(path, destination):
+            self._switch(slot, destination)
+        elif live is not None:
+            self._refuse(f"import_session: the session at {destination} is open here, so it cannot be overwritten")
+        else:
+            self._open(Target("import", slot.opened, path=path, destination=destination, cwd=cwd))
+
+    def _fork(self, mail: ForkReady) -> None:
+        slot = self._slots.get(self._current)
+        if self._replacement is None or slot is None:
+            return
+        if mail.text is not None:
+            self._replacement.data = encode(Forked(False, mail.text))
+        self._open(Target("fork", slot.opened, parent_session=mail.parent_session, lines=mail.lines))
+
+    def _open(self, target: Target) -> None:
+        assert self._replacement is not None
+        self._open_target(self._replacement.ticket.serial, target, self.me)
+
+    def _opened(self, serial: int, opened: OpenedSession) -> None:
+        for note in opened.notes:
+            self._complain(note)
+        if serial == 0:
+            self._reopened(opened)
+        elif self._replacement is None or self._replacement.ticket.serial != serial or self._closing:
+            opened.journal.close()
+            self._refuse(CLOSING)
+        else:
+            self._hand_over(self._start(opened))
+
+    def _failed(self, serial: int, error: str) -> None:
+        if serial == 0:
+            self._root.tell(Down("session", f"it cannot be opened again: {error}"))
+        else:
+            self._refuse(error)
+
+    def _hand_over(self, successor: int) -> None:
+        assert self._replacement is not None
+        self._replacement.successor = successor
+        slot = self._slots.get(self._current)
+        if slot is None:  # it died meanwhile
+            self._promote(successor)
+        else:
+            slot.address.tell(Retire())
+
+    def _retired(self, key: int, modes: Modes) -> None:
+        if key != self._current:
+            return
+        self._modes = modes
+        if self._replacement is not None and self._replacement.successor is not None:
+            self._promote(self._replacement.successor)
+        elif not self._closing:  # its successor died: it stays
+            self._slots[key].address.tell(BecomeCurrent(modes))
+
+    def _promote(self, successor: int) -> None:
+        assert self._replacement is not None
+        self._current = successor
+        address = self._slots[successor].address
+        address.tell(BecomeCurrent(self._modes))
+        self._intake.tell(SessionCurrent(address))
+        self._answer(self._replacement.ticket.ok(self._replacement.data))
+
+    def _reloaded(self, error: str | None) -> None:
+        if self._replacement is not None and error is None:
+            self._answer(self._replacement.ticket.ok(encode(Cancelled(False))))
+        elif error is not None:
+            self._refuse(error)
+
+    def _refuse(self, error: str) -> None:
+        """The session that is current stays."""
+        if self._replacement is not None:
+            self._answer(self._replacement.ticket.failed(error))
+
+    def _answer(self, response: Record) -> None:
+        self._replacement = None
+        self._writer.tell(Write((response,)))
+
+    # -- the live sessions
+
+    def _start(self, opened: OpenedSession) -> int:
+        self._last_key += 1
+        address = self._start_session(self._last_key, opened, self._modes, self.me)
+        self._slots[self._last_key] = Slot(self._last_key, opened, address)
+        return self._last_key
+
+    def _live_at(self, path: str) -> Slot | None:
+        for slot in self._slots.values():
+            live = slot.opened.journal.path
+            if live is not None and _same_file(live, path):
+                return slot
+        return None
+
+    def _forget(self, key: int) -> None:
+        slot = self._slots.pop(key, None)
+        if slot is not None:
+            slot.address.stop()
+
+    def _bury(self, key: int, error: str) -> None:
+        """Opens the file of a session that died again, so that its shell requests find their home and a client that
+        goes on finds its session."""
+        slot = self._slots.pop(key)
+        self._complain(f"the session died and is opened again: {error}")
+        name = slot.opened.journal.path or slot.opened.header.id
+        died, self._deaths[name] = self._deaths.get(name), self._now()
+        path = slot.opened.journal.path if slot.opened.journal.exists_on_disk else None
+        slot.opened.journal.close()
+        if died is not None and self._now() - died < TWICE_WITHIN_MS:
+            self._root.tell(Down("session", error))
+            return
+        self._dead[key] = (slot, error)
+        if key == self._current and self._replacement is not None and self._replacement.successor is not None:
+            self._promote(self._replacement.successor)
+        else:
+            self._refuse(f"the session failed: {error}")
+        again = Target("new", slot.opened) if path is None else Target("file", slot.opened, path=path)
+        self._open_target(0, again, self.me)
+
+    def _reopened(self, opened: OpenedSession) -> None:
+        key, (slot, error) = next(iter(self._dead.items()))
+        del self._dead[key]
+        successor = self._start(opened)
+        address = self._slots[successor].address
+        if key == self._current:
+            self._current = successor
+            self._intake.tell(SessionCurrent(address))
+        else:
+            address.tell(Retire())
+            address.tell(NoMoreCommands())
+        self._shells.tell(HomeMoved(slot.address, address, f"the session failed: {error}"))
+        if self._closing:
+            self._retire_all()
+
+    # -- the end
+
+    def _close(self) -> None:
+        self._closing = True
+        self._refuse(CLOSING)
+        self._retire_all()
+
+    def _retire_all(self) -> None:
+        for slot in self._slots.values():
+            slot.address.tell(Retire())
+            slot.address.tell(NoMoreCommands())
+
+    def _tell_closed(self) -> None:
+        if self._closing and not self._closed and not self._slots and not self._dead:
+            self._closed = True
+            self._root.tell(SessionsClosed())
+
+
+def _directory_of(opened: OpenedSession) -> str | None:
+    path = opened.journal.path
+    return None if path is None else os.path.dirname(path)
+
+
+def _same_file(one: str, other: str) -> bool:
+    return os.path.realpath(one) == os.path.realpath(other)

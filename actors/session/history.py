@@ -1,0 +1,101 @@
+"""What a session has said and done: its tree, its file, and the live context that the next request is built from.
+
+Every entry is in the file before it is in the tree, and in the tree before anybody is told (design law 10). What is
+recorded in mid-run, but is for the next prompt (shell results), waits beside the live context until the run settles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from actors.session.context import Context, ContextMessage, build_context
+from actors.session.file import OpenedSession
+from actors.session.naming import iso_time
+from actors.session.tree import Tree
+from actors.session.turn import Said
+from protocol.codec import encode
+from protocol.entries import message_line, read_entry
+from protocol.messages import Message
+
+
+class History:
+    """`now` is in milliseconds, `uuid4` gives random ids. Appending raises `JournalError` and then changes nothing."""
+
+    def __init__(self, opened: OpenedSession, now: Callable[[], int], uuid4: Callable[[], str]) -> None:
+        self._now = now
+        self._uuid4 = uuid4
+        self._waiting: list[ContextMessage] = []
+        self.reload(opened)
+
+    def reload(self, opened: OpenedSession) -> None:
+        """Starts anew from what the file says."""
+        self.header = opened.header
+        self.journal = opened.journal
+        self.tree = Tree(opened.entries)
+        self._waiting.clear()
+        self.rebuild()
+
+    def rebuild(self) -> None:
+        """Derives the live context from the leaf, as after a move in the tree."""
+        context: Context = build_context(self.tree, self.tree.leaf_id)
+        self.messages = context.messages
+        self.saved_level = context.thinking_level
+        self.saved_model = context.model
+
+    @property
+    def session_id(self) -> str:
+        return self.header.id
+
+    @property
+    def path(self) -> str | None:
+        return self.journal.path
+
+    @property
+    def has_level(self) -> bool:
+        """Whether the branch names a thinking level."""
+        return any(entry.head.type == "thinking_level_change" for entry in self.tree.path(self.tree.leaf_id))
+
+    def append(self, kind: str, **fields: Any) -> str:
+        """An entry that is no message, from wire names; its id."""
+        entry_id = self.tree.new_id(self._uuid4)
+        entry = {"type": kind, "id": entry_id, "parentId": self.tree.leaf_id, "timestamp": iso_time(self._now())}
+        self._write(encode({**entry, **fields}))
+        return entry_id
+
+    def say(self, message: Said) -> None:
+        """A message of the run: in the file, then in the context."""
+        entry_id = self._append_message(message.raw)
+        self.messages.append(ContextMessage(message.raw, entry_id, message.message))
+
+    def record(self, message: Message, raw: bytes, *, wait: bool) -> None:
+        """A message that the run did not make. With `wait` it joins the context only when the run settles."""
+        entry_id = self._append_message(raw)
+        (self._waiting if wait else self.messages).append(ContextMessage(raw, entry_id, message))
+
+    def settle(self) -> None:
+        """The run is over: what waited joins the context."""
+        self.messages += self._waiting
+        self._waiting.clear()
+
+    def holds(self, raw: bytes) -> bool:
+        """Whether a message with exactly this JSON is recorded."""
+        return any(bytes(entry.head.message or b"") == raw for entry in self.tree.entries if entry.head.type == "message")
+
+    def drop_last(self) -> None:
+        """Takes the last message out of the live context; the file keeps it."""
+        self.messages.pop()
+
+    def close(self) -> None:
+        self.journal.close()
+
+    def _append_message(self, raw: bytes) -> str:
+        entry_id = self.tree.new_id(self._uuid4)
+        self._write(message_line(entry_id, self.tree.leaf_id, iso_time(self._now()), raw))
+        return entry_id
+
+    def _write(self, line: bytes) -> None:
+        head = read_entry(line)
+        assert head is not None
+        self.journal.append(line)
+        self.tree.add(line, head)

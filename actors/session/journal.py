@@ -1,0 +1,218 @@
+"""The journal of a session: where its lines go, so that what was acknowledged survives the process.
+
+A line is either whole in the file or not there: a write that fails half way is cut back before the error is told. The
+file begins to exist with the first message; what came before is held and written together with it. While a file is
+open it is locked, so that a second process cannot interleave its lines. There is no fsync: entries survive a killed
+process, not a power cut. Source: `sessions.md` 1.5, with the outcomes of the design's section 7.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from protocol.entries import read_entry
+
+_MESSAGE_TYPES = ("message", "custom_message")
+_FLAGS = os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+_NEW_FLAGS = _FLAGS | os.O_CREAT | os.O_EXCL
+_LOCKED_BYTE = 1 << 40
+
+
+class JournalError(Exception):
+    """A line that is not in the file. Its text is one sentence for the user."""
+
+
+class SessionInUse(JournalError):
+    """Another process holds the file."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"Session file is in use by another process: {path}")
+
+
+class Journal(Protocol):
+    """What a session writes to. `append` takes JSON without line feed and raises `JournalError`, after which nothing
+    of the line is stored."""
+
+    @property
+    def path(self) -> str | None:
+        """The absolute path, also before the file exists; `None` in memory."""
+
+    @property
+    def exists_on_disk(self) -> bool: ...
+
+    def append(self, line: bytes) -> None: ...
+
+    def append_all(self, lines: Sequence[bytes]) -> None:
+        """Several lines, all or none."""
+
+    def close(self) -> None:
+        """Let go of the file. Lines that still wait for a first message are dropped with the session."""
+
+
+class MemoryJournal:
+    """Keeps nothing: the session of `--no-session` lives in its tree alone."""
+
+    __slots__ = ()
+    path = None
+    exists_on_disk = False
+
+    def append(self, line: bytes) -> None:
+        pass
+
+    def append_all(self, lines: Sequence[bytes]) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+class FileJournal:
+    """A session file. Made by `planned` (not on disk yet) or `adopted` (open and locked)."""
+
+    __slots__ = ("_closed", "_fd", "_glue", "_waiting", "path")
+
+    def __init__(self, path: str, fd: int | None, glue: bytes, waiting: list[bytes]) -> None:
+        self.path: str = path
+        self._fd = fd
+        self._glue = glue
+        self._waiting = waiting
+        self._closed = False
+
+    @classmethod
+    def planned(cls, path: str, header: bytes) -> FileJournal:
+        """A file that will begin with `header` once the first message comes."""
+        return cls(path, None, b"", [header])
+
+    @classmethod
+    def adopted(cls, path: str, fd: int, *, ends_whole: bool) -> FileJournal:
+        """The locked file behind `fd`. `ends_whole` tells whether its last byte is a line feed (or it is empty); if
+        not, one is written first, and a torn last line stays alone."""
+        return cls(path, fd, b"" if ends_whole else b"\n", [])
+
+    @property
+    def exists_on_disk(self) -> bool:
+        return self._fd is not None
+
+    def append(self, line: bytes) -> None:
+        self.append_all((line,))
+
+    def append_all(self, lines: Sequence[bytes]) -> None:
+        if self._closed:
+            raise JournalError(f"Session file is closed: {self.path}")
+        if self._fd is None:
+            self._begin(lines)
+        elif lines:
+            self._write(self._fd, lines)
+
+    def close(self) -> None:
+        self._closed = True
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+    def _begin(self, lines: Sequence[bytes]) -> None:
+        if not any(_is_message(line) for line in lines):
+            self._waiting.extend(lines)
+            return
+        fd = _create(self.path)
+        try:
+            self._write(fd, [*self._waiting, *lines])
+        except JournalError:
+            os.close(fd)
+            with contextlib.suppress(OSError):
+                os.unlink(self.path)
+            raise
+        self._fd = fd
+        self._waiting = []
+
+    def _write(self, fd: int, lines: Sequence[bytes]) -> None:
+        status = os.fstat(fd)
+        if not status.st_nlink:
+            raise JournalError(f"Session file was removed or replaced: {self.path}")
+        try:
+            _write_all(fd, self._glue + b"\n".join(lines) + b"\n")
+        except OSError as error:
+            self._cut_back(fd, status.st_size, error)
+        self._glue = b""
+
+    def _cut_back(self, fd: int, size: int, error: OSError) -> None:
+        """Remove what was written of a failed append, and raise what failed."""
+        reason = f"{self.path}: {error.strerror or error}"
+        try:
+            os.ftruncate(fd, size)
+        except OSError as second:
+            self._glue = b"\n"
+            raise JournalError(f"Session append and rollback failed: {reason}; {second.strerror or second}") from error
+        raise JournalError(f"Session append failed: {reason}") from error
+
+
+def open_locked(path: str, open_file: Callable[[str, int], int] = os.open) -> int:
+    """Open the existing file for reading and appending, and lock it. Raises `SessionInUse` or `OSError`.
+
+    A migration renames a new file over the old one: a lock that was won on a file that is no longer at `path` is
+    given back and the new one is tried.
+    """
+    while True:
+        fd = open_file(path, _FLAGS | getattr(os, "O_NONBLOCK", 0))
+        if not lock(fd):
+            os.close(fd)
+            raise SessionInUse(path)
+        if _is_at(fd, path):
+            return fd
+        os.close(fd)
+
+
+def lock(fd: int) -> bool:
+    """Take the advisory lock of an open file, which lasts until the descriptor is closed; false if it is taken."""
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            os.lseek(fd, _LOCKED_BYTE, os.SEEK_SET)
+            msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
+            os.lseek(fd, 0, os.SEEK_SET)
+        else:
+            import fcntl
+
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except ImportError:
+        return True
+    except (BlockingIOError, PermissionError):
+        return False
+    except OSError:
+        # A file system without locks (some network mounts): better an unguarded session than none.
+        return True
+    return True
+
+
+def _create(path: str) -> int:
+    try:
+        fd = os.open(path, _NEW_FLAGS, 0o600)
+    except OSError as error:
+        raise JournalError(f"Session file cannot be created: {path}: {error.strerror or error}") from error
+    if not lock(fd):
+        os.close(fd)
+        raise SessionInUse(path)
+    return fd
+
+
+def _is_at(fd: int, path: str) -> bool:
+    try:
+        return os.path.samestat(os.fstat(fd), os.stat(path))
+    except FileNotFoundError:
+        return False
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+def _is_message(line: bytes) -> bool:
+    head = read_entry(line)
+    return head is not None and head.type in _MESSAGE_TYPES

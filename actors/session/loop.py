@@ -1,0 +1,256 @@
+"""Drives a `Run`: carries out what it decides, and feeds it what comes back.
+
+Part of the session actor. It owns the run, its model request and its tool calls. A message that cannot be journaled
+ends the run with an `error` reply (design law 4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, assert_never
+
+from msgspec import Raw
+
+from actors.base import Address, Child
+from actors.mail import (
+    CancelCall,
+    CancelTool,
+    ModelCallMail,
+    ModelRequest,
+    QueueKind,
+    ReplyDelta,
+    ReplyEnded,
+    ReplyStarted,
+    SessionMail,
+    ToolCallMail,
+    ToolEnded,
+    ToolPlace,
+    ToolProgress,
+    ToolRequest,
+)
+from actors.model.prompt import ModelPrompt, RequestOptions, ToolSpec
+from actors.session.context import provider_messages
+from actors.session.history import History
+from actors.session.journal import JournalError
+from actors.session.outbox import Outbox
+from actors.session.services import Services
+from actors.session.turn import (
+    CallModel,
+    CancelWork,
+    Effects,
+    Emit,
+    Finish,
+    Injected,
+    Keep,
+    Poll,
+    Run,
+    RunTools,
+    Said,
+    failure,
+    result_of,
+    said,
+)
+from protocol.codec import encode
+from protocol.events import AgentEnd, ToolExecutionUpdate
+from protocol.messages import AssistantMessage, ToolCall, Usage
+from protocol.model import Model, ThinkingLevel
+
+
+class Setting:
+    """The model and level that the session runs at now."""
+
+    __slots__ = ("level", "model")
+
+    def __init__(self, model: Model | None, level: ThinkingLevel) -> None:
+        self.model = model
+        self.level = level
+
+
+class AgentLoop:
+    """`poll` asks the queue; `finished` hears that a run is over, after its `agent_end` has been told."""
+
+    def __init__(
+        self,
+        services: Services,
+        history: History,
+        setting: Setting,
+        outbox: Outbox,
+        me: Address[SessionMail],
+        poll: Callable[[QueueKind], None],
+        finished: Callable[[Run], None],
+    ) -> None:
+        self._services = services
+        self._history = history
+        self._setting = setting
+        self._outbox = outbox
+        self._me = me
+        self._poll = poll
+        self._finished = finished
+        self.run: Run | None = None
+        self._calls = 0
+        self._reply_call: tuple[int, Child[ModelCallMail]] | None = None
+        self._tools: dict[int, tuple[int, ToolCall, Child[ToolCallMail]]] = {}
+        self._specs = tuple(
+            ToolSpec(tool.name, tool.description, tool.parameters) for tool in services.tools.values()
+        )
+
+    # -- what happened
+
+    def start(self, prompts: tuple[Said, ...], injected: Injected = (), *, poll: bool) -> None:
+        self.run = Run(self._prepare, self._blank_reply, self._services.now, self._one_by_one)
+        self._do(self.run.start(prompts, injected, poll=poll))
+
+    def taken(self, injected: Injected) -> None:
+        if self.run is not None and self.run.phase == "polling":
+            self._do(self.run.taken(injected))
+
+    def reply_started(self, mail: ReplyStarted) -> None:
+        if self._is_current(mail.call):
+            self._do(self._active().reply_started(mail.message))
+
+    def reply_grew(self, mail: ReplyDelta) -> None:
+        """The hot path: some 20,000 times in a long answer."""
+        if not self._is_current(mail.call):
+            self._outbox.send(ack=mail.ack)
+            return
+        head = b'{"type":"message_update","usage":' + mail.usage + b',"assistantMessageEvent":'
+        self._outbox.lines(b"".join([head + encode(event) + b"}\n" for event in mail.events]))
+        self._outbox.send(ack=mail.ack)
+
+    def reply_ended(self, mail: ReplyEnded) -> None:
+        if self._is_current(mail.call):
+            self._reply_call = None
+            self._do(self._active().reply_ended(said(mail.message)))
+
+    def tool_progressed(self, mail: ToolProgress) -> None:
+        if mail.call in self._tools:
+            _, call, _ = self._tools[mail.call]
+            self._outbox.event(ToolExecutionUpdate(call.id, call.name, call.arguments, result_of(mail.partial)))
+
+    def tool_ended(self, mail: ToolEnded) -> None:
+        if mail.call in self._tools:
+            place, _, _ = self._tools.pop(mail.call)
+            self._do(self._active().tool_ended(place, mail.output))
+
+    def child_died(self, call: int, error: str) -> None:
+        """A model request or a tool call died of an exception: the run sees an error in its place."""
+        if self._is_current(call):
+            self._reply_call = None
+            self._do(self._active().reply_ended(said(self._blank_reply("error", f"the model request failed: {error}"))))
+        elif call in self._tools:
+            self.tool_ended(ToolEnded(call, failure(f"the tool failed: {error}")))
+
+    def abort(self) -> None:
+        if self.run is not None:
+            self._do(self.run.abort())
+
+    # -- what is to be done
+
+    def _do(self, effects: Effects) -> None:
+        run = self._active()
+        for effect in effects:
+            match effect:
+                case Emit(event):
+                    self._outbox.event(event)
+                case Keep(message):
+                    if not self._keep(run, message):
+                        return
+                case CallModel():
+                    self._call_model(run)
+                case RunTools(calls):
+                    for place, call in calls:
+                        self._run_tool(place, call)
+                case Poll(kind):
+                    self._poll(kind)
+                case CancelWork():
+                    self._cancel_work()
+                case Finish():
+                    self._finish(run)
+                case _:
+                    assert_never(effect)
+
+    def _keep(self, run: Run, message: Said) -> bool:
+        try:
+            self._history.say(message)
+        except JournalError as error:
+            self._services.complain(str(error))
+            self._do(run.broken(str(error)))
+            return False
+        run.kept(message)
+        return True
+
+    def _call_model(self, run: Run) -> None:
+        model = self._setting.model
+        assert model is not None
+        prompt = ModelPrompt(
+            self._services.system_prompt(model, self._setting.level, self._history.header.cwd),
+            provider_messages(self._history.messages, reopened=True),
+            self._specs,
+        )
+        options = RequestOptions(
+            thinking_level=self._setting.level,
+            session_id=self._history.session_id,
+            cache_retention=self._services.cache_retention,
+            thinking_budgets=self._services.thinking_budgets,
+        )
+        self._calls += 1
+        request = ModelRequest(self._calls, model, prompt, options)
+        self._reply_call = (self._calls, self._services.start_model_call(request, self._me))
+
+    def _run_tool(self, place: int, call: ToolCall) -> None:
+        self._calls += 1
+        model = self._setting.model
+        where = ToolPlace(
+            self._history.header.cwd,
+            self._history.session_id,
+            self._services.environment(
+                self._history.session_id, self._saved_path(), model, self._setting.level
+            ),
+            model is not None and "image" in model.input,
+        )
+        request = ToolRequest(self._calls, self._services.tools[call.name], call, where)
+        self._tools[self._calls] = (place, call, self._services.start_tool_call(request, self._me))
+
+    def _cancel_work(self) -> None:
+        if self._reply_call is not None:
+            self._reply_call[1].tell(CancelCall())
+        for _, _, tool in self._tools.values():
+            tool.tell(CancelTool())
+
+    def _finish(self, run: Run) -> None:
+        self._outbox.event(AgentEnd([Raw(message.raw) for message in run.messages]))
+        # Some clients take the last record of a read chunk for the end, so `agent_settled` must not share it.
+        self._outbox.send(boundary=True)
+        self.run = None
+        self._reply_call = None
+        self._tools.clear()
+        self._finished(run)
+
+    # -- what a run asks for
+
+    def _prepare(self, call: ToolCall) -> str | None:
+        tool = self._services.tools.get(call.name)
+        if tool is None:
+            return f"Tool {call.name} not found"
+        return self._services.check_arguments(tool, call.arguments)
+
+    def _one_by_one(self, calls: list[ToolCall]) -> bool:
+        tools = [self._services.tools.get(call.name) for call in calls]
+        return any(tool is not None and not tool.parallel for tool in tools)
+
+    def _blank_reply(self, stop: Literal["error", "aborted"], error: str) -> AssistantMessage:
+        model = self._setting.model
+        api, provider, model_id = (model.api, model.provider, model.id) if model else ("", "", "")
+        return AssistantMessage(
+            [], api, provider, model_id, Usage(), stop, self._services.now(), error_message=error
+        )
+
+    def _saved_path(self) -> str | None:
+        return self._history.path if self._history.journal.exists_on_disk else None
+
+    def _is_current(self, call: int) -> bool:
+        return self._reply_call is not None and self._reply_call[0] == call
+
+    def _active(self) -> Run:
+        assert self.run is not None
+        return self.run

@@ -1,0 +1,126 @@
+"""Opens the target of a replacement in a pump: reading a long file takes time that no actor should spend."""
+
+from __future__ import annotations
+
+import os
+
+from msgspec.structs import replace
+
+from actors.base import Address, StartPump
+from actors.mail import SessionDeskMail, TargetFailed, TargetOpened
+from actors.session.desk import Target
+from actors.session.file import (
+    OpenedSession,
+    SessionFileError,
+    Stamps,
+    new_session,
+    open_session,
+    read_session,
+)
+from actors.session.journal import JournalError
+from actors.session.tree import Entry
+from protocol.entries import read_entry
+
+
+class Opener:
+    """`directory` is where new sessions go (None: memory only); `cwd` is the program's own."""
+
+    def __init__(self, start_pump: StartPump, stamps: Stamps, directory: str | None, cwd: str) -> None:
+        self._start_pump = start_pump
+        self._stamps = stamps
+        self._directory = directory
+        self._cwd = cwd
+
+    def open(self, serial: int, target: Target, desk: Address[SessionDeskMail]) -> None:
+        self._start_pump("session-open", lambda: self._run(serial, target, desk))
+
+    def _run(self, serial: int, target: Target, desk: Address[SessionDeskMail]) -> None:
+        try:
+            desk.tell(TargetOpened(serial, self.opened(target)))
+        except (SessionFileError, JournalError, ValueError, OSError) as error:
+            desk.tell(TargetFailed(serial, str(error)))
+        except Exception as error:
+            desk.tell(TargetFailed(serial, f"the session cannot be opened: {type(error).__name__}"))
+
+    def opened(self, target: Target) -> OpenedSession:
+        """Raises `SessionFileError`, `JournalError`, `ValueError` or `OSError`, with a text for the user."""
+        match target.kind:
+            case "new":
+                return self._new(target)
+            case "fork":
+                return self._forked(target)
+            case "file":
+                return self._file(target.path, None)
+            case "import":
+                return self._imported(target)
+
+    def _new(self, target: Target) -> OpenedSession:
+        here = target.beside
+        directory = None if here.journal.path is None else os.path.dirname(here.journal.path)
+        return new_session(self._stamps, here.header.cwd or self._cwd, directory, parent_session=target.parent_session)
+
+    def _forked(self, target: Target) -> OpenedSession:
+        opened = self._new(target)
+        entries = []
+        for line in target.lines:
+            head = read_entry(line)
+            if head is not None:
+                entries.append(Entry(line, head))
+        opened.journal.append_all(target.lines)
+        return OpenedSession(opened.header, entries, opened.journal)
+
+    def _file(self, path: str, cwd: str | None) -> OpenedSession:
+        if self._directory is None:
+            return self._in_memory(path)
+        opened = open_session(path, self._stamps, cwd or self._cwd)
+        try:
+            self._check_cwd(cwd or opened.header.cwd, path)
+        except SessionFileError:
+            opened.journal.close()
+            raise
+        if cwd is None:
+            return opened
+        return OpenedSession(replace(opened.header, cwd=cwd), opened.entries, opened.journal, opened.notes)
+
+    def _check_cwd(self, stored: str | None, path: str) -> None:
+        if stored and not os.path.isdir(stored):
+            raise SessionFileError(missing_cwd(stored, path, self._cwd))
+
+    def _in_memory(self, path: str) -> OpenedSession:
+        """`--no-session` holds for the process: the file is read and never written."""
+        if not os.path.exists(path):
+            return new_session(self._stamps, self._cwd, None)
+        stored = read_session(path, self._stamps.uuid4)
+        assert stored.header is not None
+        fresh = new_session(self._stamps, stored.header.cwd or self._cwd, None)
+        return OpenedSession(stored.header, stored.entries, fresh.journal)
+
+    def _imported(self, target: Target) -> OpenedSession:
+        source = os.path.abspath(target.path)
+        if not os.path.exists(source):
+            raise SessionFileError(f"File not found: {source}")
+        header = read_session(source, self._stamps.uuid4).header
+        self._check_cwd(target.cwd or (header.cwd if header else None), source)  # before anything is copied
+        if not target.destination:
+            return self._in_memory(source)
+        if os.path.realpath(source) != os.path.realpath(target.destination):
+            _copy(source, target.destination)
+        return self._file(target.destination, target.cwd)
+
+
+def missing_cwd(stored: str, path: str, current: str) -> str:
+    return (
+        f"Stored session working directory does not exist: {stored}\n"
+        f"Session file: {path}\n"
+        f"Current working directory: {current}"
+    )
+
+
+def _copy(source: str, destination: str) -> None:
+    """By a temporary file and rename, so that a crash leaves no half session under a session's name."""
+    from shutil import copyfile
+
+    os.makedirs(os.path.dirname(destination), exist_ok=True)
+    scratch = destination + ".importing"
+    copyfile(source, scratch)
+    os.replace(scratch, destination)

@@ -1,0 +1,44 @@
+"""What a session tells the client while it handles one mail: gathered here, sent as one mail to the Writer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from actors.base import Address
+from actors.mail import Record, Ticket, Write, WriterMail
+from protocol.codec import encode
+
+if TYPE_CHECKING:
+    from actors.pump import Ack
+
+
+class Outbox:
+    """Keeps the order of events and responses."""
+
+    def __init__(self, writer: Address[WriterMail]) -> None:
+        self._writer = writer
+        self._records: list[Record] = []
+
+    def event(self, event: Struct) -> None:
+        self._records.append(Record(encode(event) + b"\n"))
+
+    def lines(self, lines: bytes) -> None:
+        """Records that are encoded already, each with its line feed."""
+        self._records.append(Record(lines))
+
+    def ok(self, ticket: Ticket, data: Struct | bytes | None = None) -> None:
+        encoded = data if data is None or isinstance(data, bytes) else encode(data)
+        self._records.append(ticket.ok(encoded))
+
+    def failed(self, ticket: Ticket, error: str) -> None:
+        self._records.append(ticket.failed(error))
+
+    def send(self, *, boundary: bool = False, ack: Ack | None = None) -> None:
+        """`boundary` ends the Writer's burst after these records."""
+        if self._records:
+            self._writer.tell(Write(tuple(self._records), boundary, ack))
+            self._records.clear()
+        elif ack is not None:
+            ack.settle()

@@ -1,0 +1,1 @@
+"""One shell request: its process group, its output, its answer."""

@@ -1,0 +1,124 @@
+"""All shell requests that run, whichever session they began in.
+
+It knows each by our serial, and which serials share a client's id: cancelling an id reaches all of them. At the end of
+the program it kills what commands left in the background, so that no process outlives us.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import assert_never
+
+from actors.base import Actor, Address, Child, Down
+from actors.mail import (
+    AbortBash,
+    BashAdopted,
+    BashLost,
+    CancelShell,
+    CloseShells,
+    HomeMoved,
+    IntakeMail,
+    LeftBehind,
+    NewHome,
+    Remains,
+    RootMail,
+    RunBash,
+    SessionLost,
+    SessionMail,
+    ShellDeskMail,
+    ShellEnded,
+    ShellMail,
+    ShellsClosed,
+    Write,
+    WriterMail,
+)
+
+StartShell = Callable[[RunBash, Address[ShellDeskMail]], Child[ShellMail]]
+
+
+class ShellDesk(Actor[ShellDeskMail]):
+    def __init__(self, writer: Address[WriterMail], root: Address[RootMail], start_shell: StartShell) -> None:
+        self._writer = writer
+        self._root = root
+        self._start_shell = start_shell
+        self._intake: Address[IntakeMail] | None = None
+        self._shells: dict[int, tuple[RunBash, Child[ShellMail]]] = {}
+        self._homes: dict[int, Address[SessionMail]] = {}
+        self._remains: list[Remains] = []
+        self._closing = False
+
+    def connect(self, intake: Address[IntakeMail]) -> None:
+        """Called by the wiring before the first mail."""
+        self._intake = intake
+
+    def receive(self, mail: ShellDeskMail) -> None:
+        match mail:
+            case RunBash():
+                self._run(mail)
+            case AbortBash(ticket, request_id):
+                for run, shell in list(self._shells.values()):
+                    if request_id is None or run.ticket.id == request_id:
+                        shell.tell(CancelShell())
+                self._writer.tell(Write((ticket.ok(),)))
+            case ShellEnded(serial):
+                self._forget(serial)
+            case LeftBehind(remains):
+                self._keep(remains)
+            case HomeMoved():
+                self._move_home(mail)
+            case CloseShells():
+                self._closing = True
+                for _, shell in self._shells.values():
+                    shell.tell(CancelShell())
+            case Down(serial, error):
+                self._bury(serial, error)
+            case _:
+                assert_never(mail)
+        if self._closing and not self._shells:
+            self._end()
+
+    def last_words(self, unread: list[ShellDeskMail]) -> None:
+        for _, shell in self._shells.values():
+            shell.tell(CancelShell())
+        self._end()
+
+    def _run(self, mail: RunBash) -> None:
+        serial = mail.ticket.serial
+        shell = self._start_shell(mail, self.me)
+        self._shells[serial] = (mail, shell)
+        self._homes[serial] = mail.home
+        if self._closing:
+            shell.tell(CancelShell())
+
+    def _forget(self, serial: int) -> None:
+        self._shells.pop(serial, None)
+        self._homes.pop(serial, None)
+
+    def _bury(self, serial: int, error: str) -> None:
+        """The shell actor died: its command is answered here, and its home need not wait for a record."""
+        run, _ = self._shells[serial]
+        self._writer.tell(Write((run.ticket.failed(f"the shell request failed: {error}"),)))
+        self._homes[serial].tell(BashLost(serial))
+        self._forget(serial)
+
+    def _move_home(self, mail: HomeMoved) -> None:
+        moved = frozenset(serial for serial, home in self._homes.items() if home is mail.old)
+        if moved:
+            mail.new.tell(BashAdopted(moved))
+        for serial in moved:
+            self._homes[serial] = mail.new
+            self._shells[serial][1].tell(NewHome(mail.new))
+        if self._intake is not None:
+            self._intake.tell(SessionLost(mail.old, mail.error, frozenset(self._shells)))
+
+    def _keep(self, remains: Remains) -> None:
+        self._remains = [kept for kept in self._remains if kept.close()]
+        self._remains.append(remains)
+        if self._closing:
+            remains.kill_group_leftovers()
+
+    def _end(self) -> None:
+        for remains in self._remains:
+            remains.kill_group_leftovers()
+        self._remains.clear()
+        self._root.tell(ShellsClosed())

@@ -1,0 +1,112 @@
+"""A command on a terminal of its own, for the bash tool's `pty: true`.
+
+`Terminal` is used like `actors.shell.process.Process`: start, pump, kill, close. All that it writes is "stdout".
+Source: contract, PTY and Windows. Set up with ptyprocess, or pywinpty on Windows, imported when the first one starts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from actors.shell.group import Leader
+from actors.shell.pipes import READ_BYTES, Exit, OnOutput, peek_exit
+from actors.shell.process import ProcessSpec, SpawnError, check_cwd, check_text
+
+COLUMNS = 120
+ROWS = 40
+
+
+def wants_pty(requested: bool, environment: Mapping[str, str]) -> bool:
+    """Whether a terminal is used: when asked for, and not switched off by PI_NO_PTY=1 or ATOMIC_NO_PTY=1."""
+    return requested and "1" not in (environment.get("PI_NO_PTY"), environment.get("ATOMIC_NO_PTY"))
+
+
+def open_pty(spec: ProcessSpec, columns: int = COLUMNS, rows: int = ROWS) -> Any:
+    """Starts `spec` on a new terminal with TERM=xterm-256color. The library's own object; SpawnError when it cannot."""
+    check_text("command", spec.argv[-1])
+    check_cwd(spec.cwd)
+    env = {**spec.env, "TERM": "xterm-256color"}
+    try:
+        if sys.platform == "win32":
+            from winpty import PtyProcess as WinPty
+
+            return WinPty.spawn(list(spec.argv), cwd=spec.cwd, env=env, dimensions=(rows, columns))
+        from ptyprocess import PtyProcess  # type: ignore[import-untyped]
+
+        return PtyProcess.spawn(list(spec.argv), cwd=spec.cwd, env=env, dimensions=(rows, columns))
+    except (ImportError, OSError, ValueError) as error:
+        raise SpawnError(f"Cannot open a terminal for {spec.argv[0]!a}: {error}") from error
+
+
+class Terminal:
+    """One command on a terminal, started at most once; threads as for `Process`."""
+
+    __slots__ = ("_killed", "_leader", "_pty")
+
+    def __init__(self) -> None:
+        self._pty: Any = None
+        self._leader: Leader | None = None
+        self._killed = False
+
+    @property
+    def killed(self) -> bool:
+        """Whether `kill` was called, at any time."""
+        return self._killed
+
+    def start(self, spec: ProcessSpec, columns: int = COLUMNS, rows: int = ROWS) -> bool:
+        """Starts the command. False when it was killed before. Raises SpawnError."""
+        if self._killed:
+            return False
+        pty = self._pty = open_pty(spec, columns, rows)
+        self._leader = Leader(pty.pid, lambda: _reap(pty))
+        if self._killed:
+            self.kill()
+        return True
+
+    def pump(self, on_output: OnOutput) -> Exit:
+        """Reads until the terminal has no user left (the shell's exit hangs it up), then tells the exit."""
+        if self._pty is None:
+            return Exit(None, signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL)
+        while data := self._read():
+            on_output("stdout", data)
+        if sys.platform == "win32":
+            return Exit(self._pty.wait())
+        return peek_exit(self._pty.pid)
+
+    def _read(self) -> bytes:
+        try:
+            if sys.platform == "win32":
+                return str(self._pty.read(READ_BYTES)).encode()
+            return os.read(self._pty.fd, READ_BYTES)
+        except (EOFError, OSError):  # EIO on Linux
+            return b""
+
+    def kill(self) -> None:
+        """Kills the command and what it started; nothing before the start, nothing once closed. May be repeated."""
+        self._killed = True
+        if self._leader is not None:
+            self._leader.kill()
+
+    def close(self) -> None:
+        """Reaps the command, which has ended, and gives the terminal back. May be repeated."""
+        if self._leader is not None:
+            self._leader.close()
+
+
+def _reap(pty: Any) -> None:
+    if sys.platform == "win32":
+        pty.close(force=True)
+        return
+    if pty.terminated:
+        return
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(pty.pid, 0)
+    # Its close would ask for the child again, signal its number, and sleep 0.1 s.
+    pty.terminated = True
+    pty.delayafterclose = 0
+    pty.close(force=False)

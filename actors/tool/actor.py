@@ -1,0 +1,111 @@
+"""One call of a tool: it runs the tool in a pump and tells its session what comes of it.
+
+It owns the arguments and the cancel flag. Exactly one `ToolEnded` comes of it. A tool that changes a file first gets
+that file for itself from the MutationDesk, and gives it back only when the tool has really ended, cancelled or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol, assert_never
+
+from actors.base import Actor, Address
+from actors.mail import (
+    AcquireMutation,
+    CancelTool,
+    MutationDeskMail,
+    MutationGranted,
+    ReleaseMutation,
+    SessionMail,
+    ToolCallMail,
+    ToolEnded,
+    ToolProgress,
+    ToolRequest,
+    ToolReturned,
+    ToolUpdated,
+)
+from actors.tool.table import ABORTED, ToolOutput
+from protocol.messages import TextContent
+
+
+class RunningTool(Protocol):
+    """A tool at work in a pump. `cancel` asks it to end and does not wait."""
+
+    def cancel(self) -> None: ...
+
+
+StartTool = Callable[[ToolRequest, Address[ToolCallMail]], RunningTool]
+"""Runs a tool; what comes of it is told as `ToolUpdated` and one `ToolReturned`."""
+
+KILLED_BY_CANCEL = frozenset({"bash"})
+"""Tools whose result is worth waiting for after a cancel: they end at once, and tell the output so far."""
+
+
+CANCELLED = ToolOutput([TextContent(ABORTED)], is_error=True)
+
+
+class ToolCall(Actor[ToolCallMail]):
+    def __init__(
+        self,
+        request: ToolRequest,
+        session: Address[SessionMail],
+        mutations: Address[MutationDeskMail],
+        start_tool: StartTool,
+    ) -> None:
+        self._request = request
+        self._session = session
+        self._mutations = mutations
+        self._start_tool = start_tool
+        self._running: RunningTool | None = None
+        self._told = False
+        self._path: str | None = None
+
+    def begin(self) -> None:
+        self._path = self._request.tool.mutates(self._request.tool_call.arguments, self._request.place.cwd)
+        if self._path is None:
+            self._running = self._start_tool(self._request, self.me)
+        else:
+            self._mutations.tell(AcquireMutation(self._path, self.me))
+
+    def receive(self, mail: ToolCallMail) -> None:
+        match mail:
+            case ToolUpdated(partial):
+                if not self._told:
+                    self._session.tell(ToolProgress(self._request.call, partial))
+            case ToolReturned(output):
+                self._release()
+                self._end(output)
+                self.me.stop()
+            case MutationGranted():
+                if not self._told:
+                    self._running = self._start_tool(self._request, self.me)
+            case CancelTool():
+                self._cancel()
+            case _:
+                assert_never(mail)
+
+    def last_words(self, unread: list[ToolCallMail]) -> None:
+        if self._running is not None:
+            self._running.cancel()
+        self._release()
+
+    def _cancel(self) -> None:
+        """A cancelled tool that is still at work keeps its file until it has returned."""
+        if self._running is None:
+            self._release()
+            self._end(CANCELLED)
+            self.me.stop()
+            return
+        self._running.cancel()
+        if self._request.tool.name not in KILLED_BY_CANCEL:
+            self._end(CANCELLED)
+
+    def _end(self, output: ToolOutput) -> None:
+        if not self._told:
+            self._told = True
+            self._session.tell(ToolEnded(self._request.call, output))
+
+    def _release(self) -> None:
+        if self._path is not None:
+            self._mutations.tell(ReleaseMutation(self._path, self.me))
+            self._path = None

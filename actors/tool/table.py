@@ -1,0 +1,303 @@
+"""The table of built-in tools: what the model is told of each, what a run is given, and what it gives back.
+
+Owns the names, schemas and descriptions. A tool's own module is imported on its first run, so this one is cheap at
+start. `Tool.run` blocks and belongs in a pump thread; it returns a `ToolOutput` or raises `ToolFailure` (or an
+`OSError`), whose text is the error result. Source: `tasks.md` 1.1 to 1.8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from msgspec import UNSET, Struct
+
+from actors.tool import paths
+from protocol.messages import TextContent, UserContent
+
+if TYPE_CHECKING:
+    from actors.shell.process import Process
+    from actors.shell.spill import Spill
+
+DEFAULT_TOOLS = ("read", "bash", "edit", "write", "find", "search")
+ABORTED = "Operation aborted"
+
+
+class ToolOutput(Struct, frozen=True):
+    """A result, or in `ToolContext.update` the whole result so far. `details` is any JSON value."""
+
+    content: list[UserContent]
+    details: Any = UNSET
+    is_error: bool = False
+    terminate: bool = False
+
+
+class ToolFailure(Exception):
+    """The call failed; `str()` of it is the text of the error result, which may carry `details`."""
+
+    def __init__(self, text: str, details: Any = UNSET) -> None:
+        super().__init__(text)
+        self.details = details
+
+
+def _forget(process: Process) -> None:
+    pass
+
+
+class ToolContext:
+    """What one run may touch. The actor makes it, and calls `cancel` from its own thread.
+
+    `now` is monotonic seconds; `environment` takes the session's snapshot of variables at the moment it is called.
+    `leave_behind` gets a command's process whose background processes outlive it: whoever takes it ends them when the
+    program ends.
+    """
+
+    __slots__ = (
+        "_callbacks",
+        "_cancelled",
+        "cwd",
+        "environment",
+        "leave_behind",
+        "now",
+        "shell_path",
+        "shell_prefix",
+        "spill",
+        "supports_images",
+        "update",
+    )
+
+    def __init__(
+        self,
+        *,
+        cwd: str,
+        update: Callable[[ToolOutput], None],
+        now: Callable[[], float],
+        environment: Callable[[], dict[str, str]],
+        spill: Callable[[], Spill],
+        shell_path: str | None = None,
+        shell_prefix: str | None = None,
+        supports_images: bool = True,
+        leave_behind: Callable[[Process], None] = _forget,
+    ) -> None:
+        self.cwd = cwd
+        self.update = update
+        self.now = now
+        self.environment = environment
+        self.spill = spill
+        self.shell_path = shell_path
+        self.shell_prefix = shell_prefix
+        self.supports_images = supports_images
+        self.leave_behind = leave_behind
+        self._cancelled = False
+        self._callbacks: list[Callable[[], None]] = []
+
+    def cancel(self) -> None:
+        """Any thread, any number of times."""
+        self._cancelled = True
+        self._call_back()
+
+    def cancelled(self) -> bool:
+        return self._cancelled
+
+    def on_cancel(self, callback: Callable[[], None]) -> None:
+        """Call `callback` at most once, in the thread that cancels, or here and now if that has happened."""
+        self._callbacks.append(callback)
+        if self._cancelled:
+            self._call_back()
+
+    def resolve(self, path: str) -> str:
+        """`path` as the model wrote it, made absolute. Raises `ToolFailure`."""
+        try:
+            return paths.resolve(path, self.cwd)
+        except paths.PathRefused as refused:
+            raise ToolFailure(str(refused)) from None
+
+    def check(self) -> None:
+        """Raise `ToolFailure` ("Operation aborted") once cancelled."""
+        if self._cancelled:
+            raise ToolFailure(ABORTED)
+
+    def _call_back(self) -> None:
+        # `pop` hands each callback to exactly one thread, also when `on_cancel` and `cancel` meet.
+        while self._callbacks:
+            try:
+                callback = self._callbacks.pop()
+            except IndexError:
+                return
+            callback()
+
+
+class Tool(Struct, frozen=True):
+    """One tool. `parameters` is a JSON schema. `mutates(arguments, cwd)` is the real path of the file whose mutations
+    must wait for each other, or `None`; it never raises. `parallel` false makes its whole batch sequential."""
+
+    name: str
+    description: str
+    snippet: str
+    parameters: dict[str, Any]
+    run: Callable[[ToolContext, dict[str, Any]], ToolOutput]
+    mutates: Callable[[dict[str, Any], str], str | None]
+    parallel: bool = True
+
+
+def text_output(text: str, details: Any = UNSET) -> ToolOutput:
+    return ToolOutput([TextContent(text)], details)
+
+
+def _lazy(module: str) -> Callable[[ToolContext, dict[str, Any]], ToolOutput]:
+    def run(context: ToolContext, arguments: dict[str, Any]) -> ToolOutput:
+        output: ToolOutput = import_module(f"actors.tool.{module}").run(context, arguments)
+        return output
+
+    return run
+
+
+def _nothing(arguments: dict[str, Any], cwd: str) -> str | None:
+    return None
+
+
+def _schema(required: tuple[str, ...] = (), **properties: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(required),
+        "additionalProperties": False,
+    }
+
+
+def _string(description: str) -> dict[str, Any]:
+    return {"type": "string", "description": description}
+
+
+def _number(description: str, **limits: Any) -> dict[str, Any]:
+    return {"type": "number", "description": description, **limits}
+
+
+def _switch(description: str) -> dict[str, Any]:
+    return {"type": "boolean", "description": description}
+
+
+def _strings(description: str) -> dict[str, Any]:
+    return {"type": "array", "items": {"type": "string"}, "description": description}
+
+
+_PATH = _string("File path, absolute or relative to the working directory")
+_OLD_TEXT = _string("Text to replace, exactly as in the file; it must occur there once")
+_NEW_TEXT = _string("Text to put in its place")
+
+
+def builtin_tools() -> dict[str, Tool]:
+    """Every built-in tool by name, in the order in which the model sees them."""
+    tools = (
+        Tool(
+            "read",
+            "Read a text file or an image (PNG, JPEG, GIF, WebP), or list a directory. A text result holds at most "
+            "3000 lines or 50 KB; the closing note tells which offset continues it.",
+            "Read files, images and directories",
+            _schema(
+                ("path",),
+                path=_PATH,
+                offset=_number("First line to read, counted from 1", minimum=1),
+                limit=_number("Number of lines to read", minimum=1),
+            ),
+            _lazy("read"),
+            _nothing,
+        ),
+        Tool(
+            "bash",
+            "Run a shell command and return its output, stdout and stderr together. Only the last 3000 lines or "
+            "50 KB are shown; the note then names the file that holds everything. Standard input is empty.",
+            "Run shell commands",
+            _schema(
+                ("command",),
+                command=_string("Command line for the shell"),
+                timeout=_number("Seconds, 1 to 3600; 300 if left out"),
+                env={
+                    "type": "object",
+                    "additionalProperties": {"type": "string"},
+                    "description": "Extra environment variables",
+                },
+                cwd=_string("Directory to run in; the working directory if left out"),
+                pty=_switch("Run in a pseudo-terminal, for programs that need one"),
+            ),
+            _lazy("bash"),
+            _nothing,
+        ),
+        Tool(
+            "edit",
+            "Change a text file by exact replacements. All of them refer to the file as it was before the call, must "
+            "not overlap, and are made together or not at all. Line endings are kept.",
+            "Change files by exact text replacement",
+            _schema(
+                ("path",),
+                path=_PATH,
+                edits={
+                    "type": "array",
+                    "minItems": 1,
+                    "description": "Replacements in this file",
+                    "items": _schema(("oldText", "newText"), oldText=_OLD_TEXT, newText=_NEW_TEXT),
+                },
+                oldText=_OLD_TEXT,
+                newText=_NEW_TEXT,
+            ),
+            _lazy("edit"),
+            paths.mutated,
+        ),
+        Tool(
+            "write",
+            "Create a file, or replace all of it. Missing parent directories are created.",
+            "Create or overwrite files",
+            _schema(("path", "content"), path=_PATH, content=_string("The whole new content")),
+            _lazy("write"),
+            paths.mutated,
+        ),
+        Tool(
+            "find",
+            "Find files by path or glob such as src/**/*.py. Results are relative to the working directory.",
+            "Find files by path or glob",
+            _schema(
+                ("paths",),
+                paths=_strings("Files, directories or globs, at least one"),
+                hidden=_switch("Include hidden files; true if left out"),
+                gitignore=_switch("Leave out what .gitignore names; true if left out"),
+                limit=_number("Most results to return, 1 to 200"),
+                timeout=_number("Seconds, 0.5 to 60; 5 if left out"),
+            ),
+            _lazy("find"),
+            _nothing,
+        ),
+        Tool(
+            "search",
+            "Search file contents for a regular expression. Returns matching lines with their numbers and some "
+            "context, 20 files a page.",
+            "Search file contents by regular expression",
+            _schema(
+                ("pattern",),
+                pattern=_string("Regular expression"),
+                paths={
+                    "type": ["string", "array"],
+                    "items": {"type": "string"},
+                    "description": "Files, directories or globs; the working directory if left out",
+                },
+                i=_switch("Ignore case"),
+                case=_switch("False ignores case"),
+                gitignore=_switch("Leave out what .gitignore names; true if left out"),
+                skip=_number("Matching files to pass over, to reach a later page"),
+            ),
+            _lazy("search"),
+            _nothing,
+        ),
+        Tool(
+            "ls",
+            "List a directory, sorted, hidden entries included, directories with a closing slash.",
+            "List directories",
+            _schema(
+                path=_string("Directory; the working directory if left out"),
+                limit=_number("Most entries to return; 500 if left out", minimum=1),
+            ),
+            _lazy("ls"),
+            _nothing,
+        ),
+    )
+    return {tool.name: tool for tool in tools}

@@ -1,0 +1,1 @@
+"""The wire and the files as types: every record that travels or is stored, without any I/O."""

@@ -1,0 +1,347 @@
+"""Responses: the one record that answers a command, and the data that it may carry.
+
+Owns the envelope (built by hand: it leaves on every command) and one struct per shape of `data`. Fields that the
+contract writes as `null` are typed `... | None`; fields that it leaves out are `UNSET`.
+
+Source: contract `rpc-protocol.md`, "Commands" and "Error Handling".
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from protocol.commands import COMMAND_NAMES, QueueMode
+from protocol.events import CompactionReason
+from protocol.json_text import encode
+from protocol.model import Model, ThinkingLevel
+
+_MIDDLES = {name: b'"type":"response","command":"' + name.encode() + b'","success":' for name in COMMAND_NAMES}
+
+
+def _opening(id: bytes, command: str | None) -> bytes:
+    id = bytes(id)  # a `Raw` has no length
+    middle = _MIDDLES.get(command or "")
+    if middle is None:
+        named = b"" if command is None else b'"command":' + encode(command) + b","
+        middle = b'"type":"response",' + named + b'"success":'
+    return b'{"id":' + id + b"," + middle if id else b"{" + middle
+
+
+def ok(id: bytes, command: str, data: bytes | None = None) -> bytes:
+    """The record of a success. `id` is the command's raw id (`b""`: none), `data` is encoded JSON (`b"null"` is data).
+
+    The line feed is included.
+    """
+    if data is None:
+        return _opening(id, command) + b"true}\n"
+    return _opening(id, command) + b'true,"data":' + data + b"}\n"
+
+
+def failed(
+    id: bytes, command: str | None, error: str, code: str | None = None, details: dict[str, str] | None = None
+) -> bytes:
+    """The record of a failure. `command` is `None` for a command without type; `code` and `details` make the one
+    structured error (`credential_synchronization`). The line feed is included."""
+    record = _opening(id, command) + b'false,"error":' + encode(error)
+    if code is not None:
+        record += b',"errorCode":' + encode(code) + b',"errorDetails":' + encode(details or {})
+    return record + b"}\n"
+
+
+# ---- queue -------------------------------------------------------------------------------------------------------
+
+
+class QueuedTexts(Struct, rename="camel"):
+    """What `clear_queue` removed."""
+
+    steering: list[str]
+    follow_up: list[str]
+
+
+class Released(Struct):
+    released: bool
+
+
+# ---- state -------------------------------------------------------------------------------------------------------
+
+
+class SessionState(Struct, rename="camel"):
+    """Data of `get_state`. `pending_message_count` counts both visible queues; `session_file` is absent in memory."""
+
+    model: Model | None
+    thinking_level: ThinkingLevel
+    is_streaming: bool
+    is_compacting: bool
+    steering_mode: QueueMode
+    follow_up_mode: QueueMode
+    session_id: str
+    auto_compaction_enabled: bool
+    message_count: int
+    pending_message_count: int
+    queued_messages_paused: bool
+    resource_overlaps: list[Any]
+    session_file: str | UnsetType = UNSET
+    session_name: str | UnsetType = UNSET
+    compaction_reason: CompactionReason | Literal["branchSummary"] | UnsetType = UNSET
+    model_fallback_message: str | UnsetType = UNSET
+    model_fallback_reason: (
+        Literal["configured-provider-unsupported", "session-restore", "no-models-available"] | UnsetType
+    ) = UNSET
+
+
+class MessageList(Struct):
+    messages: list[Raw]
+
+
+class TokenTotals(Struct, rename="camel"):
+    input: int
+    output: int
+    cache_read: int
+    cache_write: int
+    total: int
+
+
+class ContextUsage(Struct, rename="camel"):
+    """`tokens` and `percent` are `None` from a compaction until the next good reply."""
+
+    tokens: int | None
+    context_window: int
+    percent: float | None
+
+
+class SessionStats(Struct, rename="camel"):
+    """Data of `get_session_stats`; `cost` in US dollars. `context_usage` is absent without a model or a window."""
+
+    session_id: str
+    user_messages: int
+    assistant_messages: int
+    tool_calls: int
+    tool_results: int
+    total_messages: int
+    tokens: TokenTotals
+    cost: float
+    session_file: str | UnsetType = UNSET
+    context_usage: ContextUsage | UnsetType = UNSET
+
+
+class LastAssistantText(Struct):
+    text: str | None
+
+
+class EntryList(Struct, rename="camel"):
+    entries: list[Raw]
+    leaf_id: str | None
+
+
+class ForkMessage(Struct, rename="camel"):
+    entry_id: str
+    text: str
+
+
+class ForkMessageList(Struct):
+    messages: list[ForkMessage]
+
+
+# ---- models, credentials, thinking -------------------------------------------------------------------------------
+
+
+class ScopedModel(Struct, rename="camel"):
+    model: Model
+    thinking_level: ThinkingLevel | UnsetType = UNSET
+
+
+class CycledModel(Struct, rename="camel"):
+    """Data of `cycle_model`; with fewer than two candidates the data is `null`."""
+
+    model: Model
+    thinking_level: ThinkingLevel
+    is_scoped: bool
+
+
+class Catalogue(Struct, rename="camel"):
+    """Data of `get_available_models` and `save_provider_credential`."""
+
+    models: list[Model]
+    scoped_models: list[ScopedModel]
+    custom_auth_providers: list[str] = []
+    oauth_providers: list[Any] | UnsetType = UNSET
+
+
+class RefreshError(Struct):
+    provider: str
+    message: str
+
+
+class RefreshedCatalogue(Catalogue, rename="camel", kw_only=True):
+    """Data of `refresh_models`. `aborted`: the deadline passed, the models are those known so far."""
+
+    aborted: bool
+    errors: list[RefreshError]
+
+
+class LoggedIn(Catalogue, rename="camel", kw_only=True):
+    """Data of a `login_provider` that succeeded; `type` is absent after OAuth."""
+
+    provider: str
+    cancelled: bool = False
+    type: Literal["api_key"] | UnsetType = UNSET
+
+
+class LoginCancelled(Struct):
+    provider: str
+    cancelled: bool = True
+
+
+class AuthStatus(Struct):
+    """`source` says where the credential comes from, `label` names it (an environment variable, say)."""
+
+    configured: bool
+    source: str | UnsetType = UNSET
+    label: str | UnsetType = UNSET
+
+
+class LoggedOut(Struct, rename="camel"):
+    provider: str
+    auth_status: AuthStatus
+    models: list[Model]
+    scoped_models: list[ScopedModel]
+
+
+class EffectiveLevel(Struct, rename="camel"):
+    """Data of `set_thinking_level` (with the model it was set for) and of `cycle_thinking_level` (the level alone)."""
+
+    level: ThinkingLevel
+    provider: str | UnsetType = UNSET
+    model_id: str | UnsetType = UNSET
+
+
+class LevelList(Struct):
+    levels: list[ThinkingLevel]
+
+
+# ---- compaction, shell -------------------------------------------------------------------------------------------
+
+
+class CompactionStats(Struct, rename="camel"):
+    """Lines and estimated tokens; `percent_reduction` is of tokens, 0 to 100."""
+
+    lines_before: int
+    lines_deleted: int
+    lines_kept: int
+    range_count: int
+    tokens_before: int
+    tokens_after: int
+    percent_reduction: float
+
+
+class CompactionParameters(Struct):
+    """The wire's names are snake case here."""
+
+    compression_ratio: float
+    preserve_recent: int
+    query: str | UnsetType = UNSET
+
+
+class PlannerModel(Struct, rename="camel"):
+    """The model that planned a compaction, when it was not the session's own."""
+
+    provider: str
+    id: str
+    thinking_level: ThinkingLevel | UnsetType = UNSET
+
+
+class CompactionResult(Struct, rename="camel"):
+    """Data of `compact`, and `result` of `compaction_end`. `first_kept_entry_id` is `None` when no message was kept."""
+
+    compacted_text: str
+    first_kept_entry_id: str | None
+    tokens_before: int
+    prompt_version: int
+    parameters: CompactionParameters
+    rung: Literal["planned", "extension", "fresh"]
+    stats: CompactionStats
+    planner_model: PlannerModel | UnsetType = UNSET
+    backup_path: str | UnsetType = UNSET
+
+
+class BashResult(Struct, rename="camel"):
+    """Data of `bash` and `user_bash`. `exit_code` is absent after a signal; `full_output_path` is absent unless the
+    output was truncated, and `None` when it could not be kept."""
+
+    output: str
+    cancelled: bool
+    truncated: bool
+    exit_code: int | UnsetType = UNSET
+    full_output_path: str | UnsetType | None = UNSET
+
+
+# ---- sessions ----------------------------------------------------------------------------------------------------
+
+
+class Cancelled(Struct):
+    """Data of `new_session`, `switch_session`, `import_session` and `clone`."""
+
+    cancelled: bool
+
+
+class Forked(Struct):
+    cancelled: bool
+    text: str | UnsetType = UNSET
+
+
+class Navigated(Struct, rename="camel"):
+    cancelled: bool
+    editor_text: str | UnsetType = UNSET
+
+
+class ExportedPath(Struct):
+    path: str
+
+
+# ---- slash commands and shortcuts --------------------------------------------------------------------------------
+
+
+class SourceInfo(Struct, rename="camel"):
+    path: str
+    source: str
+    scope: Literal["user", "project", "temporary"]
+    origin: Literal["package", "top-level"]
+    base_dir: str | UnsetType = UNSET
+    configuration_origin: Any = UNSET
+
+
+class SlashCommand(Struct, rename="camel"):
+    """`location` and `path` are the contract's; `source_info` is what the reference sends beside them."""
+
+    name: str
+    source: Literal["extension", "prompt", "skill"]
+    description: str | UnsetType = UNSET
+    location: Literal["user", "project", "path"] | UnsetType = UNSET
+    path: str | UnsetType = UNSET
+    has_argument_completions: bool | UnsetType = UNSET
+    source_info: SourceInfo | UnsetType = UNSET
+
+
+class SlashCommandList(Struct):
+    commands: list[SlashCommand]
+
+
+class Completion(Struct):
+    value: str
+    label: str
+    description: str | UnsetType = UNSET
+
+
+class CompletionList(Struct):
+    completions: list[Completion] | None
+
+
+class Shortcut(Struct):
+    key: str
+    description: str | UnsetType = UNSET
+
+
+class ShortcutList(Struct):
+    shortcuts: list[Shortcut]

@@ -1,0 +1,1 @@
+"""The process: start, wiring, settings and shutdown of `atomic`."""

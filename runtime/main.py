@@ -1,0 +1,108 @@
+"""The command `atomic`: reads flags and files, starts the house, and lives until Root says that it is over."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Any
+
+from actors.mail import RootMail, SignalReceived
+from runtime.cli import parse_arguments
+
+SWITCH_INTERVAL_S = 0.0005
+"""At the default of 5 ms one busy pure-Python thread delays a chain of four actors by 15 ms."""
+
+
+class MainThread:
+    """Root's address: the inbox of the main thread."""
+
+    name = "root"
+
+    def __init__(self) -> None:
+        self._inbox: SimpleQueue[RootMail] = SimpleQueue()
+
+    def tell(self, mail: RootMail) -> None:
+        self._inbox.put(mail)
+
+    def stop(self) -> None:
+        """Root ends itself."""
+
+    def next(self) -> RootMail:
+        return self._inbox.get()
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Runs `atomic`. Returns only when it could not start; otherwise the process exits by itself."""
+    from runtime.startup import StartupError, load
+    from runtime.stdio import complain
+    from runtime.wiring import STAMPS
+
+    options = parse_arguments(sys.argv[1:] if argv is None else argv, os.environ)
+    try:
+        startup = load(options, os.environ, os.getcwd(), STAMPS)
+    except StartupError as error:
+        complain(str(error))
+        return 1
+    for warning in startup.warnings:
+        complain(warning)
+    _run(startup, _tracer(options.trace))
+    return 0
+
+
+def _run(startup: Any, trace: Callable[[str, str, Any], None] | None) -> None:
+    from runtime.children import kill_descendants
+    from runtime.root import Root
+    from runtime.stdio import StdoutSink, complain, take_stdout
+    from runtime.threads import ThreadHost, describe, start_pump
+    from runtime.wiring import House
+
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    sink = StdoutSink(take_stdout())
+    address = MainThread()
+    root = Root(complain, lambda: sink.written, kill_descendants)
+    root.me = address
+    House(startup, ThreadHost(trace), os.environ, start_pump).start(address, root, sink)
+    _listen(address)
+    while root.phase != "over":
+        try:
+            root.receive(address.next())
+        except Exception as error:  # Root has no owner: it ends the process itself
+            complain(f"root failed: {describe(error)}")
+            kill_descendants()
+            os._exit(1)
+    _exit(root.exit_code)
+
+
+def _listen(root: MainThread) -> None:
+    """Handlers only put a mail. No signal is blocked by mask: children would inherit it."""
+    for name in ("SIGTERM", "SIGHUP", "SIGINT"):
+        number = getattr(signal, name, None)
+        if number is not None:
+            signal.signal(number, lambda received, _: root.tell(SignalReceived(received)))
+
+
+def _tracer(path: str | None) -> Callable[[str, str, Any], None] | None:
+    if path is None:
+        return None
+    from actors.trace import trace_line
+
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    return lambda sender, receiver, mail: _write_line(fd, trace_line(sender, receiver, mail))
+
+
+def _write_line(fd: int, line: bytes) -> None:
+    """One write for each line: O_APPEND keeps the lines of all threads whole."""
+    os.write(fd, line)
+
+
+def _exit(code: int) -> None:
+    """Without the interpreter's own end: it would wait for threads that sit in a read."""
+    sys.stderr.flush()
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

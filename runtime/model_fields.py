@@ -1,0 +1,197 @@
+"""The fields of a `models.json` entry: what each may be, and its name in our structs.
+
+Promises one sentence for the first field that is wrong: the entry, the field, the value and what is allowed. Fields
+that may hold secrets (keys, headers) are told by their type only. Source: sessions 4.2.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from protocol.model import THINKING_LEVELS, CostTier
+from runtime.config_values import kind_of, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+APIS = ("anthropic-messages", "openai-completions", "openai-responses", "scripted")
+RATES = {"input": "input", "output": "output", "cacheRead": "cache_read", "cacheWrite": "cache_write"}
+SECRET_FIELDS = frozenset({"apiKey", "headers"})
+
+
+class BadField(Exception):
+    """One sentence about one field of one entry."""
+
+
+class NotAllowed(Exception):
+    """Says what would have been allowed, and where inside the field the fault is, if not at its top."""
+
+    def __init__(self, allowed: str, inside: str = "", value: object = None) -> None:
+        super().__init__(allowed)
+        self.allowed, self.inside, self.value = allowed, inside, value
+
+
+def read_fields(
+    entry: Any, fields: Mapping[str, tuple[str, Callable[[Any], Any]]], label: str, required: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    """The checked values of `entry` by attribute. `null` is absent; fields that we do not know are ignored.
+
+    Raises BadField.
+    """
+    if not isinstance(entry, dict):
+        raise BadField(f"{label} is {shown(entry)}; allowed: an object")
+    said: dict[str, Any] = {}
+    for name, (attribute, read) in fields.items():
+        value = entry.get(name)
+        if value is None:
+            if name in required:
+                raise BadField(f"{label}: {name} is missing")
+            continue
+        try:
+            said[attribute] = read(value)
+        except NotAllowed as error:
+            raise BadField(_fault(label, name, value, error)) from None
+    return said
+
+
+def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Per key, and one level deeper where both hold an object (routing and template maps)."""
+    result = dict(below)
+    for name, value in above.items():
+        old = result.get(name)
+        result[name] = {**old, **value} if isinstance(old, dict) and isinstance(value, dict) else value
+    return result
+
+
+def _fault(label: str, name: str, value: object, error: NotAllowed) -> str:
+    if error.inside:
+        name, value = f"{name}.{error.inside}", error.value
+    told = f"of type {kind_of(value)}" if name.split(".", 1)[0] in SECRET_FIELDS else shown(value)
+    return f"{label}: {name} is {told}; allowed: {error.allowed}"
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise NotAllowed("a non-empty string")
+    return value
+
+
+def _api(value: Any) -> str:
+    if not isinstance(value, str) or value not in APIS:
+        raise NotAllowed(", ".join(APIS))
+    return value
+
+
+def _url(value: Any) -> str:
+    if not isinstance(value, str) or not value.startswith(("http://", "https://")):
+        raise NotAllowed("an http:// or https:// URL")
+    return value
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise NotAllowed("true or false")
+    return value
+
+
+def _tokens(value: Any) -> int:
+    if not _is_number(value) or value <= 0 or value != value // 1:
+        raise NotAllowed("a whole number above 0")
+    return int(value)
+
+
+def _modalities(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not value or any(item not in ("text", "image") for item in value):
+        raise NotAllowed('an array of "text" and "image"')
+    return tuple(dict.fromkeys(value))
+
+
+def _object(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise NotAllowed("an object")
+    return value
+
+
+def _array(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise NotAllowed("an array")
+    return value
+
+
+def _headers(value: Any) -> dict[str, str]:
+    for name, text in _object(value).items():
+        if not isinstance(text, str):
+            raise NotAllowed("a string", name, text)
+    return dict(value)
+
+
+def _level_map(value: Any) -> dict[str, str | None]:
+    for level, word in _object(value).items():
+        if level not in THINKING_LEVELS:
+            raise NotAllowed(f"levels {', '.join(THINKING_LEVELS)}")
+        if word is not None and not isinstance(word, str):
+            raise NotAllowed("a string or null", level, word)
+    return dict(value)
+
+
+def _cost(value: Any) -> dict[str, Any]:
+    """Attributes of ModelCost, those that are given."""
+    rates = _object(value)
+    cost: dict[str, Any] = {
+        attribute: _price(rates[name], name) for name, attribute in RATES.items() if rates.get(name) is not None
+    }
+    tiers = value.get("tiers")
+    if tiers is not None:
+        if not isinstance(tiers, list):
+            raise NotAllowed("an array", "tiers", tiers)
+        cost["tiers"] = tuple(_tier(tier, position) for position, tier in enumerate(tiers))
+    return cost
+
+
+def _tier(value: Any, position: int) -> CostTier:
+    where = f"tiers[{position}]"
+    if not isinstance(value, dict):
+        raise NotAllowed("an object", where, value)
+    above: Any = value.get("inputTokensAbove")
+    if not _is_number(above) or above < 0:
+        raise NotAllowed("a number of 0 or more", f"{where}.inputTokensAbove", above)
+    rates = {attribute: _price(value.get(name), f"{where}.{name}") for name, attribute in RATES.items()}
+    return CostTier(input_tokens_above=int(above), **rates)
+
+
+def _price(value: Any, where: str) -> float:
+    if not _is_number(value) or value < 0:
+        raise NotAllowed("a number of 0 or more, in dollars per million tokens", where, value)
+    return float(value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value - value == 0
+
+
+MODEL_FIELDS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "id": ("id", _text),
+    "name": ("name", _text),
+    "api": ("api", _api),
+    "baseUrl": ("base_url", _url),
+    "reasoning": ("reasoning", _flag),
+    "thinkingLevelMap": ("thinking_level_map", _level_map),
+    "input": ("input", _modalities),
+    "cost": ("cost", _cost),
+    "contextWindow": ("context_window", _tokens),
+    "maxTokens": ("max_tokens", _tokens),
+    "samplingParams": ("sampling_params", _object),
+    "headers": ("headers", _headers),
+    "compat": ("compat", _object),
+}
+PROVIDER_FIELDS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "name": ("name", _text),
+    "baseUrl": ("base_url", _url),
+    "apiKey": ("api_key", _text),
+    "api": ("api", _api),
+    "authHeader": ("auth_header", _flag),
+    "headers": ("headers", _headers),
+    "compat": ("compat", _object),
+    "models": ("models", _array),
+    "modelOverrides": ("model_overrides", _object),
+}

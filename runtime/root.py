@@ -1,0 +1,142 @@
+"""The process's own actor: its phase, its exit code, its deadlines, and the death of its parts.
+
+It lives on the main thread, so that a signal handler only has to put a mail. It ends the process in order: first no new
+work, then sessions and shells in parallel, then the Writer, which flushes. Whatever hangs is named on stderr when
+the deadline passes, and no child process is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, assert_never
+
+from actors.base import Actor, Address, Down
+from actors.mail import (
+    AnswerOpen,
+    Arm,
+    ClockMail,
+    CloseIntake,
+    CloseSessions,
+    CloseShells,
+    CloseWriter,
+    InputEnded,
+    IntakeMail,
+    RootMail,
+    SessionDeskMail,
+    SessionsClosed,
+    ShellDeskMail,
+    ShellsClosed,
+    SignalReceived,
+    StdoutClosed,
+    Tick,
+    WriterClosed,
+    WriterMail,
+)
+
+DEADLINE_MS = 5000
+Phase = Literal["running", "closing input", "draining", "flushing", "over"]
+
+
+class Root(Actor[RootMail]):
+    """`progress` counts what the client has read, `sweep` kills every process that is left below us."""
+
+    def __init__(
+        self, complain: Callable[[str], None], progress: Callable[[], int], sweep: Callable[[], None]
+    ) -> None:
+        self._complain = complain
+        self._progress = progress
+        self._sweep = sweep
+        self.phase: Phase = "running"
+        self.exit_code = 0
+        self._waiting: set[str] = set()
+        self._seen_progress = 0
+
+    def connect(
+        self,
+        intake: Address[IntakeMail],
+        desk: Address[SessionDeskMail],
+        shells: Address[ShellDeskMail],
+        writer: Address[WriterMail],
+        clock: Address[ClockMail],
+    ) -> None:
+        """Called by the wiring before the first mail."""
+        self._intake, self._desk, self._shells = intake, desk, shells
+        self._writer, self._clock = writer, clock
+
+    def receive(self, mail: RootMail) -> None:
+        match mail:
+            case InputEnded():
+                self._drain()
+            case SignalReceived(number):
+                self._stop(128 + number)
+            case StdoutClosed():
+                self._stop(1)
+            case SessionsClosed():
+                self._closed("sessions")
+            case ShellsClosed():
+                self._closed("shell requests")
+            case WriterClosed():
+                self._end()
+            case Down(key, error):
+                self._bury(key, error)
+            case Tick():
+                self._deadline_passed()
+            case _:
+                assert_never(mail)
+
+    def _stop(self, exit_code: int) -> None:
+        """The first trigger begins the orderly end; a second one ends at once."""
+        if self.phase == "running":
+            self.phase = "closing input"
+            self.exit_code = exit_code
+            self._arm_deadline()
+            self._intake.tell(CloseIntake())
+        elif exit_code != 1:
+            self.exit_code = exit_code
+            self._end()
+
+    def _drain(self) -> None:
+        if self.phase not in ("running", "closing input"):
+            return
+        if self.phase == "running":
+            self._arm_deadline()
+        self.phase = "draining"
+        self._waiting = {"sessions", "shell requests"}
+        self._desk.tell(CloseSessions())
+        self._shells.tell(CloseShells())
+
+    def _closed(self, part: str) -> None:
+        self._waiting.discard(part)
+        if self.phase == "draining" and not self._waiting:
+            self.phase = "flushing"
+            self._writer.tell(CloseWriter())
+
+    def _bury(self, key: Any, error: str) -> None:
+        """A permanent part died. A fresh one would lie about its state, so the process answers what is open and ends."""
+        self._complain(f"{key} failed: {error}")
+        self.exit_code = 1
+        self._intake.tell(AnswerOpen(f"atomic failed: {key}: {error}"))
+        if key == "writer":
+            self._end()
+            return
+        self._drain()
+        gone = {"session desk": "sessions", "session": "sessions", "shell desk": "shell requests"}.get(key)
+        if gone is not None:
+            self._closed(gone)
+
+    def _arm_deadline(self) -> None:
+        self._seen_progress = self._progress()
+        self._clock.tell(Arm("deadline", DEADLINE_MS, self.me))
+
+    def _deadline_passed(self) -> None:
+        """A client that still reads what is being flushed gets more time."""
+        if self.phase == "flushing" and self._progress() != self._seen_progress:
+            self._arm_deadline()
+            return
+        what = ", ".join(sorted(self._waiting)) or ("unread output" if self.phase == "flushing" else self.phase)
+        self._complain(f"gave up after {DEADLINE_MS / 1000:g} s; still there: {what}")
+        self._end()
+
+    def _end(self) -> None:
+        self.phase = "over"
+        self._sweep()

@@ -1,0 +1,187 @@
+"""The keys of `settings.json`: where each one stands, what it may be, and the field of `Settings` that it becomes.
+
+Promises one warning for a value that is not allowed, naming the key, the value and what is allowed; `null` is the same
+as absent. Source: sessions 6.1 and 6.2.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from protocol.model import THINKING_LEVELS
+from runtime.config_values import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+GLOBAL_ONLY = frozenset({"default_project_trust", "http_proxy", "ca_file"})
+FOREVER_MS = 1e15
+BUDGET_LEVELS = ("minimal", "low", "medium", "high")
+
+_DURATION = r"(?a)(\d+(?:\.\d+)?)\s*(ms|s|m|h)?"  # compiled on first use, not at start
+_MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, None: 1}
+
+
+class NotAllowed(Exception):
+    """Says what would have been allowed."""
+
+
+class Key(NamedTuple):
+    """`path` leads to the value inside the document; `read` gives the checked value or raises NotAllowed."""
+
+    attribute: str
+    path: tuple[str, ...]
+    read: Callable[[Any], Any]
+
+
+def read_document(document: dict[str, Any], scope: str, warnings: list[str]) -> Iterator[tuple[str, Any]]:
+    """The good values of one file; a warning for each of the others."""
+    for key in KEYS:
+        if scope == "project" and key.attribute in GLOBAL_ONLY:
+            continue
+        try:
+            value = _look_up(document, key.path)
+            if value is not None:
+                yield key.attribute, key.read(value)
+        except _NotASection as error:
+            _warn_once(warnings, scope, error.name, error.value, "an object")
+        except NotAllowed as error:
+            _warn_once(warnings, scope, ".".join(key.path), value, str(error))
+
+
+class _NotASection(Exception):
+    def __init__(self, name: str, value: object) -> None:
+        self.name, self.value = name, value
+
+
+def _look_up(document: dict[str, Any], path: tuple[str, ...]) -> Any:
+    value: Any = document
+    for depth, name in enumerate(path):
+        if not isinstance(value, dict):
+            raise _NotASection(".".join(path[:depth]), value)
+        value = value.get(name)
+        if value is None:
+            return None
+    return value
+
+
+def _warn_once(warnings: list[str], scope: str, name: str, value: object, allowed: str) -> None:
+    text = f"Invalid {name} setting: {shown(value)} ({scope} settings); allowed: {allowed}; it is ignored"
+    if text not in warnings:
+        warnings.append(text)
+
+
+def flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise NotAllowed("true or false")
+    return value
+
+
+def text(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise NotAllowed("a non-empty string")
+    return value
+
+
+def one_of(*words: str) -> Callable[[Any], str]:
+    def read(value: Any) -> str:
+        if value not in words or not isinstance(value, str):
+            raise NotAllowed(", ".join(words))
+        return value
+
+    return read
+
+
+def count(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0 or value != value // 1:
+        raise NotAllowed("a whole number of 0 or more")
+    return int(value)
+
+
+def floor_count(value: Any) -> int:
+    """`preserve_recent` may be any finite number: its floor, at least 0."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or value - value != 0:
+        raise NotAllowed("a number")
+    return max(0, int(value // 1))
+
+
+def ratio(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
+        raise NotAllowed("a number above 0 and below 1")
+    return float(value)
+
+
+def duration(value: Any) -> int:
+    """Milliseconds from a number, a numeric string, `500ms`, `30s`, `5m`, `1h`; `disabled` is 0."""
+    if isinstance(value, str):
+        word = value.strip().lower()
+        if word == "disabled":
+            return 0
+        match = re.fullmatch(_DURATION, word)
+        value = float(match[1]) * _MILLISECONDS[match[2]] if match else None
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < FOREVER_MS:
+        return round(value)
+    raise NotAllowed('milliseconds, "500ms", "30s", "5m", "1h" or "disabled"')
+
+
+def names(value: Any) -> tuple[str, ...]:
+    """Strings trimmed; entries that are no strings, or blank, are dropped."""
+    if not isinstance(value, list):
+        raise NotAllowed("an array of strings")
+    return tuple(item.strip() for item in value if isinstance(item, str) and item.strip())
+
+
+def budgets(value: Any) -> dict[str, int]:
+    if not isinstance(value, dict):
+        raise NotAllowed("an object")
+    try:
+        return {level: count(value[level]) for level in BUDGET_LEVELS if value.get(level) is not None}
+    except NotAllowed:
+        raise NotAllowed(f"whole numbers of 0 or more for {', '.join(BUDGET_LEVELS)}") from None
+
+
+_queue_mode = one_of("all", "one-at-a-time")
+
+# Of two keys for one attribute the first counts: the second is the key's older name.
+KEYS: tuple[Key, ...] = (
+    Key("steering_mode", ("steeringMode",), _queue_mode),
+    Key("steering_mode", ("queueMode",), _queue_mode),
+    Key("follow_up_mode", ("followUpMode",), _queue_mode),
+    Key("default_provider", ("defaultProvider",), text),
+    Key("default_model", ("defaultModel",), text),
+    Key("default_thinking_level", ("defaultThinkingLevel",), one_of(*THINKING_LEVELS)),
+    Key("thinking_budgets", ("thinkingBudgets",), budgets),
+    Key("fallback_models", ("fallbackModels",), names),
+    Key("enabled_models", ("enabledModels",), names),
+    Key("default_tools", ("defaultTools",), names),
+    Key("compaction_enabled", ("compaction", "enabled"), flag),
+    Key("compaction_reserve_tokens", ("compaction", "reserveTokens"), count),
+    Key("compression_ratio", ("compaction", "compression_ratio"), ratio),
+    Key("preserve_recent", ("compaction", "preserve_recent"), floor_count),
+    Key("compaction_query", ("compaction", "query"), text),
+    Key("branch_summary_reserve_tokens", ("branchSummary", "reserveTokens"), count),
+    Key("session_summary_enabled", ("sessionSummary", "enabled"), flag),
+    Key("retry_enabled", ("retry", "enabled"), flag),
+    Key("retry_max_retries", ("retry", "maxRetries"), count),
+    Key("retry_base_delay_ms", ("retry", "baseDelayMs"), count),
+    Key("provider_timeout_ms", ("retry", "provider", "timeoutMs"), duration),
+    Key("provider_max_retries", ("retry", "provider", "maxRetries"), count),
+    Key("provider_max_retry_delay_ms", ("retry", "provider", "maxRetryDelayMs"), count),
+    Key("provider_max_retry_delay_ms", ("retry", "maxDelayMs"), count),
+    Key("http_proxy", ("httpProxy",), text),
+    Key("ca_file", ("caFile",), text),
+    Key("http_connect_timeout_ms", ("httpConnectTimeoutMs",), duration),
+    Key("http_idle_timeout_ms", ("httpIdleTimeoutMs",), duration),
+    Key("http_total_timeout_ms", ("httpTotalTimeoutMs",), duration),
+    Key("stream_deadline_ms", ("streamDeadlineMs",), duration),
+    Key("cache_retention", ("cacheRetention",), one_of("none", "short", "long")),
+    Key("session_dir", ("sessionDir",), text),
+    Key("shell_path", ("shellPath",), text),
+    Key("shell_command_prefix", ("shellCommandPrefix",), text),
+    Key("block_images", ("images", "blockImages"), flag),
+    Key("auto_resize_images", ("images", "autoResize"), flag),
+    Key("search_context_before", ("search", "contextBefore"), count),
+    Key("search_context_after", ("search", "contextAfter"), count),
+    Key("default_project_trust", ("defaultProjectTrust",), one_of("ask", "always", "never")),
+)

@@ -1,0 +1,152 @@
+"""Hosts actors on threads with pykka: one daemon thread each, mail in the order in which it was told.
+
+An exception in an actor ends it: it says its last words, then its owner gets a `Down`. pykka's own traceback log stays
+silent, since tracebacks can hold what a user typed.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+from types import TracebackType
+from typing import Any, Generic, TypeVar
+
+import pykka
+
+from actors.base import Actor, Address, Child, Down
+
+Mail = TypeVar("Mail")
+
+logging.getLogger("pykka").addHandler(logging.NullHandler())
+logging.getLogger("pykka").propagate = False
+
+
+class ThreadAddress(Generic[Mail]):
+    """The address of an actor on a thread."""
+
+    __slots__ = ("_ref", "name")
+
+    def __init__(self, ref: pykka.ActorRef[Any], name: str) -> None:
+        self._ref = ref
+        self.name = name
+
+    def tell(self, mail: Mail) -> None:
+        try:
+            self._ref.tell(mail)
+        except pykka.ActorDeadError:
+            return  # the owner's Down covers the loss
+
+    def stop(self) -> None:
+        self._ref.stop(block=False)
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
+
+class _Thread(pykka.ThreadingActor):
+    """One hosted actor. `SimpleQueue` makes a tell 3 to 4 times faster than `queue.Queue`, and may be put from a
+    signal handler."""
+
+    use_daemon_thread = True
+
+    def __init__(self, actor: Actor[Any], name: str, owner: Address[Down], key: Any) -> None:
+        super().__init__()
+        self._actor = actor
+        self._name = name
+        self._owner = owner
+        self._key = key
+        self._reading: Any = None
+
+    @staticmethod
+    def _create_actor_inbox() -> SimpleQueue[Any]:  # type: ignore[override]
+        return SimpleQueue()
+
+    def on_start(self) -> None:
+        threading.current_thread().name = self._name
+        try:
+            self._actor.begin()
+        except Exception:
+            # pykka skips on_failure for an exception in on_start, and the owner would never hear of it
+            self._die(sys.exc_info()[1])
+            raise
+
+    def on_receive(self, message: Any) -> None:
+        self._reading = message
+        self._actor.receive(message)
+        if self.actor_inbox.empty():  # type: ignore[attr-defined]
+            self._actor.idle()
+
+    def on_failure(
+        self,
+        exception_type: type[BaseException] | None,
+        exception_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._die(exception_value)
+
+    def _die(self, error: BaseException | None) -> None:
+        unread = [] if self._reading is None else [self._reading]
+        while not self.actor_inbox.empty():  # type: ignore[attr-defined]
+            message = self.actor_inbox.get().message
+            if type(message).__module__ != "pykka._messages":
+                unread.append(message)
+        try:
+            self._actor.last_words(unread)
+        finally:
+            self._owner.tell(Down(self._key, describe(error)))
+
+
+def describe(error: BaseException | None) -> str:
+    """The kind of an exception and the place in our code where it arose; no values."""
+    if error is None:
+        return "unknown error"
+    trace, place = error.__traceback__, ""
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        place = f" in {code.co_filename.rsplit('/', 1)[-1]}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return f"{type(error).__name__}{place}"
+
+
+Trace = Callable[[str, str, Any], None]
+"""Takes sender, receiver and mail."""
+
+
+class TracedAddress(Generic[Mail]):
+    """Tells the trace before it tells the actor. The sender is the thread: each is named after its actor or pump."""
+
+    __slots__ = ("_inner", "_trace", "name")
+
+    def __init__(self, inner: ThreadAddress[Mail], trace: Trace) -> None:
+        self._inner = inner
+        self._trace = trace
+        self.name = inner.name
+
+    def tell(self, mail: Mail) -> None:
+        self._trace(threading.current_thread().name, self.name, mail)
+        self._inner.tell(mail)
+
+    def stop(self) -> None:
+        self._inner.stop()
+
+
+class ThreadHost:
+    """Starts actors on threads; with `trace`, everything that they are told is traced."""
+
+    def __init__(self, trace: Trace | None = None) -> None:
+        self._trace = trace
+
+    def start(self, actor: Actor[Mail], name: str, owner: Address[Down], key: Any = None) -> Child[Mail]:
+        thread = _Thread(actor, name, owner, key)
+        address = ThreadAddress[Mail](thread.actor_ref, name)
+        actor.me = address if self._trace is None else TracedAddress(address, self._trace)
+        pykka.ActorRegistry.register(thread.actor_ref)
+        thread._start_actor_loop()
+        return actor.me
+
+
+def start_pump(name: str, work: Callable[[], None]) -> None:
+    threading.Thread(target=work, name=name, daemon=True).start()

@@ -1,0 +1,311 @@
+"""Starts the actors and hands each what it may reach: the only file that does.
+
+The order is that of the flow back to the client: the Writer first, stdin last. Nobody looks anybody up; the arrows
+are the constructors' parameters and the few `connect` calls that close circles before the first mail.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import threading
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from actors.base import Address, Child, StartPump
+from actors.clock import Clock
+from actors.intake import Intake
+from actors.mail import (
+    ClockMail,
+    ModelCallMail,
+    ModelRequest,
+    MutationDeskMail,
+    OpenFirst,
+    PreferencesMail,
+    QueueMail,
+    RootMail,
+    RunBash,
+    SessionDeskMail,
+    SessionMail,
+    ShellDeskMail,
+    ShellMail,
+    ToolCallMail,
+    ToolRequest,
+    Woke,
+    WriterMail,
+)
+from actors.model.actor import ModelCall
+from actors.model.dialects import http_error_text, reader_for
+from actors.model.stream import StreamOpener
+from actors.model.transport import Transport, TransportSettings
+from actors.preferences import Preferences
+from actors.session.actor import Session
+from actors.session.desk import SessionDesk
+from actors.session.file import OpenedSession, Stamps, read_session
+from actors.session.opening import Opener
+from actors.session.queue import Queue
+from actors.session.services import Modes, Services
+from actors.shell.actor import Shell
+from actors.shell.desk import ShellDesk
+from actors.shell.environment import shell_environment
+from actors.shell.launch import ProcessLauncher
+from actors.shell.spill import Spill
+from actors.tool.actor import ToolCall
+from actors.tool.desk import MutationDesk
+from actors.tool.launch import ToolLauncher
+from actors.tool.schema import check_arguments
+from actors.tool.table import DEFAULT_TOOLS, Tool, builtin_tools
+from actors.writer import Writer
+from protocol.model import Model, ThinkingLevel
+from runtime.root import Root
+from runtime.settings import save_setting
+from runtime.startup import Startup
+from runtime.stdio import StdoutSink, complain, read_stdin
+from runtime.system_prompt import build_system_prompt
+from runtime.threads import ThreadHost, start_pump
+from runtime.uuid7 import uuid7
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+STAMPS = Stamps(now_ms, lambda: str(uuid7()), lambda: str(uuid.uuid4()))
+
+
+class House:
+    """All that the actors share: values and ports, no state of theirs."""
+
+    def __init__(self, startup: Startup, host: ThreadHost, env: Mapping[str, str], pump: StartPump) -> None:
+        self._startup = startup
+        self._host = host
+        self._env = env
+        self._pump = pump
+        settings = startup.settings
+        self._transport = Transport(_transport_settings(startup))
+        self._streams = StreamOpener(
+            pump, self._transport, lambda model: startup.credentials.resolve(model.provider, model)
+        )
+        self._opener = Opener(pump, STAMPS, startup.directory, startup.cwd)
+        self._processes = ProcessLauncher(pump, settings.shell_path, settings.shell_command_prefix, _which)
+        self._tools = _active_tools(startup)
+
+    def start(self, root: Child[RootMail], actor: Root, sink: StdoutSink) -> None:
+        settings = self._startup.settings
+        host = self._host
+        writer_actor = Writer(sink.write_all, root, self._warm)
+        writer = host.start(writer_actor, "writer", root, "writer")
+        clock: Child[ClockMail] = host.start(Clock(time.monotonic, Alarm(self._pump).set), "clock", root, "clock")
+        preferences: Child[PreferencesMail] = host.start(
+            Preferences(partial(save_setting, self._startup.agent_dir), complain), "preferences", root, "preferences"
+        )
+        mutations: Child[MutationDeskMail] = host.start(MutationDesk(), "mutations", root, "mutation desk")
+        shell_desk = ShellDesk(writer, root, partial(self._start_shell, writer))
+        shells: Child[ShellDeskMail] = host.start(shell_desk, "shells", root, "shell desk")
+        tools = ToolLauncher(
+            self._pump, shells, time.monotonic, _spill, settings.shell_path, settings.shell_command_prefix
+        )
+        services = partial(self._services, writer, shells, preferences, mutations, tools)
+        modes: Modes = {"steering": settings.steering_mode, "followUp": settings.follow_up_mode}
+        desk_actor = SessionDesk(
+            self._startup.session,
+            modes,
+            writer,
+            root,
+            partial(self._start_session, services),
+            self._opener.open,
+            now_ms,
+            complain,
+        )
+        desk: Child[SessionDeskMail] = host.start(desk_actor, "sessions", root, "session desk")
+        intake = host.start(Intake(writer, desk, root), "intake", root, "intake")
+        writer_actor.connect(intake)
+        shell_desk.connect(intake)
+        actor.connect(intake, desk, shells, writer, clock)
+        desk_actor.connect(intake, shells)
+        desk.tell(OpenFirst())
+        self._pump("stdin", lambda: read_stdin(intake))
+
+    def _warm(self) -> None:
+        """Loads the HTTP stack once the first response has left: it costs 0.1 s that nobody should wait for."""
+        self._pump("warm", self._transport.warm)
+
+    # -- what sessions and desks start
+
+    def _services(
+        self,
+        writer: Address[WriterMail],
+        shells: Address[ShellDeskMail],
+        preferences: Address[PreferencesMail],
+        mutations: Address[MutationDeskMail],
+        tools: ToolLauncher,
+        desk: Address[SessionDeskMail],
+    ) -> Services:
+        settings = self._startup.settings
+        return Services(
+            writer=writer,
+            shells=shells,
+            desk=desk,
+            preferences=preferences,
+            start_queue=self._start_queue,
+            start_model_call=self._start_model_call,
+            start_tool_call=partial(self._start_tool_call, mutations, tools),
+            now=now_ms,
+            uuid4=STAMPS.uuid4,
+            catalog=self._startup.catalog,
+            tools=self._tools,
+            check_arguments=check_arguments,
+            system_prompt=self._system_prompt,
+            environment=self._environment,
+            complain=complain,
+            reopen=_reread,
+            cache_retention=settings.cache_retention,
+            thinking_budgets=settings.thinking_budgets or None,
+            auto_compaction=settings.compaction_enabled,
+            name=self._startup.options.name,
+        )
+
+    def _start_session(
+        self,
+        services: Callable[[Address[SessionDeskMail]], Services],
+        key: int,
+        opened: OpenedSession,
+        modes: Modes,
+        desk: Address[SessionDeskMail],
+    ) -> Child[SessionMail]:
+        return self._host.start(Session(key, opened, services(desk), modes), f"session-{key}", desk, key)
+
+    def _start_queue(self, session: Address[SessionMail], modes: Modes) -> Child[QueueMail]:
+        return self._host.start(Queue(session, modes), "queue", session, "queue")
+
+    def _start_model_call(self, request: ModelRequest, session: Address[SessionMail]) -> Child[ModelCallMail]:
+        call = ModelCall(request, session, self._streams.open, _reader, http_error_text)
+        return self._host.start(call, f"model-call-{request.call}", session, request.call)
+
+    def _start_tool_call(
+        self,
+        mutations: Address[MutationDeskMail],
+        tools: ToolLauncher,
+        request: ToolRequest,
+        session: Address[SessionMail],
+    ) -> Child[ToolCallMail]:
+        call = ToolCall(request, session, mutations, tools.start)
+        return self._host.start(call, f"tool-call-{request.call}", session, request.call)
+
+    def _start_shell(
+        self, writer: Address[WriterMail], run: RunBash, desk: Address[ShellDeskMail]
+    ) -> Child[ShellMail]:
+        shell = Shell(run.ticket, run.plan, run.home, desk, writer, self._processes.start, _spill, now_ms)
+        return self._host.start(shell, f"shell-{run.ticket.serial}", desk, run.ticket.serial)
+
+    # -- ports
+
+    def _system_prompt(self, model: Model, level: ThinkingLevel, cwd: str) -> str:
+        resources = self._startup.resources
+        return build_system_prompt(
+            cwd=cwd,
+            date=time.strftime("%Y-%m-%d"),
+            tools={name: tool.snippet for name, tool in self._tools.items()},
+            context_files=resources.context_files,
+            custom_prompt=resources.system_prompt,
+            append=(resources.append_system_prompt,) if resources.append_system_prompt else (),
+            model_name=model.name,
+            thinking_level=level,
+        )
+
+    def _environment(
+        self, session_id: str, session_file: str | None, model: Model | None, level: ThinkingLevel
+    ) -> Mapping[str, str]:
+        return shell_environment(
+            self._env,
+            agent_bin=os.path.join(self._startup.agent_dir, "bin"),
+            session_id=session_id,
+            session_file=session_file,
+            provider=model.provider if model else None,
+            model=model.id if model else None,
+            level=level,
+        )
+
+
+class Alarm:
+    """The clock's pump: one thread, made with the first deadline, that sleeps until the latest time it was given."""
+
+    def __init__(self, pump: StartPump) -> None:
+        self._pump = pump
+        self._changed = threading.Condition()
+        self._at: float | None = None
+        self._running = False
+        self._to: Address[Woke] | None = None
+
+    def set(self, at: float, to: Address[Woke]) -> None:
+        with self._changed:
+            self._at, self._to = at, to
+            self._changed.notify()
+            if not self._running:
+                self._running = True
+                self._pump("alarm", self._sleep)
+
+    def _sleep(self) -> None:
+        with self._changed:
+            while True:
+                rest = None if self._at is None else self._at - time.monotonic()
+                if rest is None or rest > 0:
+                    self._changed.wait(rest)
+                    continue
+                self._at = None
+                assert self._to is not None
+                self._to.tell(Woke())
+
+
+def _reader(request: ModelRequest) -> Any:
+    return reader_for(request.model, now_ms())
+
+
+def _reread(opened: OpenedSession) -> OpenedSession:
+    """The same session with what its file says now; its journal and lock stay."""
+    journal = opened.journal
+    if journal.path is None or not journal.exists_on_disk:
+        return opened
+    stored = read_session(journal.path, STAMPS.uuid4)
+    assert stored.header is not None
+    return OpenedSession(stored.header, stored.entries, journal)
+
+
+def _active_tools(startup: Startup) -> dict[str, Tool]:
+    tools = builtin_tools()
+    wanted = startup.settings.default_tools
+    names = DEFAULT_TOOLS if wanted is None else [name for name in wanted if name in tools]
+    return {name: tools[name] for name in names}
+
+
+def _spill(session_id: str) -> Spill:
+    import tempfile
+
+    uid = os.getuid() if hasattr(os, "getuid") else 0
+    return Spill(tempfile.gettempdir(), session_id, uid, lambda: secrets.token_hex(8))
+
+
+def _which(name: str) -> str | None:
+    from shutil import which
+
+    return which(name)
+
+
+def _transport_settings(startup: Startup) -> TransportSettings:
+    settings = startup.settings
+
+    def seconds(milliseconds: int) -> float | None:
+        return milliseconds / 1000 or None
+
+    idle = [value for value in (settings.http_idle_timeout_ms, settings.stream_deadline_ms) if value]
+    return TransportSettings(
+        proxy=settings.http_proxy,
+        no_proxy=settings.no_proxy,
+        ca_file=settings.ca_file,
+        connect_timeout_s=seconds(settings.http_connect_timeout_ms),
+        idle_timeout_s=seconds(min(idle)) if idle else None,
+        total_timeout_s=seconds(settings.http_total_timeout_ms),
+    )

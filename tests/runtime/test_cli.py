@@ -1,0 +1,133 @@
+"""The command line: flags become options, everything else one line on stderr and an exit code."""
+
+from __future__ import annotations
+
+import pytest
+
+from runtime.cli import Options, parse_arguments
+
+FLAGS = [
+    *("--mode", "rpc", "--provider", "fa", "--model", "m", "--thinking", "high", "--session-dir", "/s"),
+    *("--session", "x.jsonl", "-n", "work", "-ne", "-ns", "-np", "--no-themes", "-nc", "--approve"),
+    *("--offline", "--trace", "t.jsonl"),
+]
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str]:
+    """Exit code and the one line of stderr; stdout stays empty."""
+    with pytest.raises(SystemExit) as stopped:
+        parse_arguments(argv, {})
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    return int(str(stopped.value.code)), err.rstrip("\n")
+
+
+def test_flags_that_clients_send_all_parse() -> None:
+    options = parse_arguments(
+        FLAGS,
+        {},
+    )
+    assert options == Options(
+        provider="fa",
+        model="m",
+        session_dir="/s",
+        session="x.jsonl",
+        name="work",
+        thinking="high",
+        no_extensions=True,
+        no_skills=True,
+        no_prompt_templates=True,
+        no_themes=True,
+        no_context_files=True,
+        offline=True,
+        trace="t.jsonl",
+        approve=True,
+    )
+
+
+def test_neither_approve_flag_leaves_trust_undecided() -> None:
+    assert parse_arguments(["--mode", "rpc"], {}).approve is None
+    assert parse_arguments(["--mode", "rpc", "-na"], {}).approve is False
+
+
+def test_version_goes_to_stdout_with_exit_code_0(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        parse_arguments(["--version"], {})
+    assert stopped.value.code == 0
+    assert capsys.readouterr().out.startswith("atomic ")
+
+
+def test_help_names_every_flag(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        parse_arguments(["--help"], {})
+    assert stopped.value.code == 0
+    text = capsys.readouterr().out
+    for flag in ("--mode", "--provider", "--model", "--session", "--session-dir", "--no-session", "--continue"):
+        assert flag in text
+
+
+def test_an_unknown_flag_is_refused_with_the_nearest_known_one(capsys: pytest.CaptureFixture[str]) -> None:
+    code, line = refusal(capsys, "--mode", "rpc", "--no-sesion")
+    assert code == 2
+    assert line == 'Error: Unknown option: "--no-sesion"; did you mean --no-session?'
+
+
+def test_a_flag_is_never_completed_from_its_beginning(capsys: pytest.CaptureFixture[str]) -> None:
+    assert refusal(capsys, "--mode", "rpc", "--prov", "x")[0] == 2
+
+
+def test_an_unknown_short_flag_is_not_read_as_a_name(capsys: pytest.CaptureFixture[str]) -> None:
+    code, line = refusal(capsys, "--mode", "rpc", "-nt")
+    assert (code, "-nt" in line) == (2, True)
+
+
+def test_a_flag_without_its_value_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    code, line = refusal(capsys, "--mode", "rpc", "--model")
+    assert (code, "--model" in line) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("argv", "told"),
+    [
+        (["@notes.md"], "@file arguments are not supported in RPC mode"),
+        (["hello"], 'Unexpected argument: "hello"'),
+        (["--", "@x"], "@file arguments are not supported in RPC mode"),
+        (["--name", "  "], "--name must not be empty"),
+        (["--session", "a", "--no-session"], "--session cannot be combined with --no-session"),
+        (["--session", "a", "-c"], "--session cannot be combined with --continue"),
+        (["--session-dir", ""], "--session-dir must not be empty"),
+    ],
+)
+def test_what_cannot_be_meant_ends_the_start_with_code_1(
+    capsys: pytest.CaptureFixture[str], argv: list[str], told: str
+) -> None:
+    code, line = refusal(capsys, "--mode", "rpc", *argv)
+    assert code == 1
+    assert told in line
+
+
+@pytest.mark.parametrize("argv", [[], ["--mode", "json"], ["--mode", "cobol"]])
+def test_rpc_is_the_only_mode(capsys: pytest.CaptureFixture[str], argv: list[str]) -> None:
+    code, line = refusal(capsys, *argv)
+    assert (code, "rpc" in line) == (1, True)
+
+
+def test_a_bad_thinking_level_is_ignored_with_a_warning() -> None:
+    options = parse_arguments(["--mode", "rpc", "--thinking", "hard"], {})
+    assert options.thinking is None
+    assert 'Invalid thinking level "hard"' in options.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("env", "offline"),
+    [
+        ({"ATOMIC_OFFLINE": "1"}, True),
+        ({"PI_OFFLINE": "yes"}, True),
+        ({"ATOMIC_OFFLINE": "", "PI_OFFLINE": "1"}, False),
+        ({"ATOMIC_OFFLINE": "0"}, False),
+        ({}, False),
+    ],
+)
+def test_the_newer_variable_wins_even_when_empty(env: dict[str, str], offline: bool) -> None:
+    assert parse_arguments(["--mode", "rpc"], env).offline is offline

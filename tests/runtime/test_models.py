@@ -1,0 +1,243 @@
+"""models.json over the built-in catalogue: what an entry adds, changes, and costs when it is wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import UNSET
+
+from protocol.model import Model
+from runtime.model_fields import MODEL_FIELDS, PROVIDER_FIELDS
+from runtime.models import LoadedModels, load_models, merge_models, read_models
+
+BUILT_IN = read_models(b"{}", scripted=False).models
+
+
+def loaded(**providers: Any) -> LoadedModels:
+    return merge_models({"providers": providers}, scripted=False)
+
+
+def model_of(result: LoadedModels, provider: str, model_id: str) -> Model:
+    return next(model for model in result.models if (model.provider, model.id) == (provider, model_id))
+
+
+LOCAL = {"baseUrl": "http://127.0.0.1:1", "api": "anthropic-messages", "apiKey": "k"}
+
+
+def test_the_built_in_models_are_whole() -> None:
+    for model in BUILT_IN:
+        assert model.context_window >= model.max_tokens > 0
+        assert model.cost.output > model.cost.input > 0
+        assert model.base_url.startswith("https://")
+    assert len({(model.provider, model.id) for model in BUILT_IN}) == len(BUILT_IN)
+    assert {model.provider for model in BUILT_IN} == {"anthropic", "openai"}
+
+
+def test_a_custom_model_has_defaults() -> None:
+    result = loaded(fa={**LOCAL, "models": [{"id": "m"}]})
+    assert result.warnings == []
+    model = model_of(result, "fa", "m")
+    assert (model.name, model.reasoning, model.input, model.context_window, model.max_tokens) == (
+        "m",
+        False,
+        ("text",),
+        128000,
+        16384,
+    )
+    assert (model.api, model.base_url, model.cost.input) == ("anthropic-messages", "http://127.0.0.1:1", 0)
+    assert result.models[-1] is model
+
+
+def test_a_bad_entry_is_one_line_and_the_others_stand() -> None:
+    models = [{"id": "good"}, {"id": "bad", "contextWindow": 0}, {"name": "nameless"}, 7, {"id": "also good"}]
+    result = loaded(fa={**LOCAL, "models": models})
+    assert [model.id for model in result.models if model.provider == "fa"] == ["good", "also good"]
+    assert result.warnings == [
+        'models.json: provider "fa", model "bad": contextWindow is 0; allowed: a whole number above 0',
+        'models.json: provider "fa", models[2]: id is missing',
+        'models.json: provider "fa", models[3] is 7; allowed: an object',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("api", "smoke-signals"),
+        ("baseUrl", "ftp://x"),
+        ("reasoning", "yes"),
+        ("input", ["smell"]),
+        ("input", []),
+        ("cost", {"input": 1}),
+        ("cost", {"input": -1, "output": 1, "cacheRead": 0, "cacheWrite": 0}),
+        ("maxTokens", 1.5),
+        ("thinkingLevelMap", {"low": 3}),
+        ("thinkingLevelMap", {"hard": "x"}),
+        ("compat", []),
+        ("headers", {"x": 1}),
+        ("name", ""),
+    ],
+)
+def test_each_field_is_checked_and_named(field: str, value: Any) -> None:
+    result = loaded(fa={**LOCAL, "models": [{"id": "m", field: value}, {"id": "n"}]})
+    assert [model.id for model in result.models if model.provider == "fa"] == ["n"]
+    assert len(result.warnings) == 1
+    assert field in result.warnings[0]
+
+
+def test_a_bad_provider_costs_only_its_own_overlay() -> None:
+    result = loaded(openai={"baseUrl": 5}, empty={}, fa={**LOCAL, "models": [{"id": "m"}]})
+    assert [line.startswith("models.json: ") for line in result.warnings] == [True, True]
+    assert model_of(result, "openai", "gpt-5").base_url == "https://api.openai.com/v1"
+    assert model_of(result, "fa", "m")
+    assert (
+        'Provider empty: must specify "baseUrl", "headers", "compat", "modelOverrides", or "models".'
+        in result.warnings[1]
+    )
+
+
+def test_a_model_needs_an_api_and_an_address() -> None:
+    result = loaded(a={"models": [{"id": "m"}]}, b={"models": [{"id": "m", "api": "openai-completions"}]})
+    assert 'no "api" specified' in result.warnings[0]
+    assert '"baseUrl" is required' in result.warnings[1]
+
+
+@pytest.mark.parametrize(
+    ("data", "begin"),
+    [
+        (b"{", "Failed to parse models.json: "),
+        (b"\xff\xfe", "Failed to parse models.json: "),
+        (b"[" * 4000, "Failed to parse models.json: "),
+        (b"[]", "Invalid models.json schema:"),
+        (b'{"providers": []}', "Invalid models.json schema:"),
+    ],
+)
+def test_a_file_that_makes_no_sense_leaves_the_built_in_models(data: bytes, begin: str) -> None:
+    result = read_models(data, scripted=False)
+    assert result.models == BUILT_IN
+    assert len(result.warnings) == 1
+    assert result.warnings[0].startswith(begin)
+
+
+def test_comments_and_trailing_commas_are_allowed_outside_strings() -> None:
+    text = b"""{ // the file
+      "providers": {"fa": {"baseUrl": "http://h//x,]", "api": "scripted", // "models": []
+        "models": [{"id": "a,}",}, {"id": "b//c"},
+        ], // end
+      },},}"""
+    result = read_models(text, scripted=False)
+    assert result.warnings == []
+    assert [model.id for model in result.models if model.provider == "fa"] == ["a,}", "b//c"]
+    assert model_of(result, "fa", "b//c").base_url == "http://h//x,]"
+
+
+def test_a_provider_entry_moves_the_built_in_models() -> None:
+    result = loaded(anthropic={"baseUrl": "http://proxy", "compat": {"x": {"a": 1}}})
+    model = model_of(result, "anthropic", "claude-opus-5-5")
+    assert model.base_url == "http://proxy"
+    assert model.compat == {"forceAdaptiveThinking": True, "x": {"a": 1}}
+    assert [m.id for m in result.models] == [m.id for m in BUILT_IN]
+
+
+def test_an_entry_with_a_built_in_id_replaces_the_model_in_its_place() -> None:
+    result = loaded(anthropic={"models": [{"id": "claude-opus-5", "contextWindow": 7}, {"id": "new"}]})
+    model = model_of(result, "anthropic", "claude-opus-5")
+    assert (model.reasoning, model.context_window, model.cost.input, model.api) == (False, 7, 0, "anthropic-messages")
+    ids = [m.id for m in result.models]
+    assert ids.index("claude-opus-5") == [m.id for m in BUILT_IN].index("claude-opus-5")
+    assert result.models[ids.index("new") + 1].provider == "openai"
+
+
+def test_overrides_are_the_top_layer_and_merge() -> None:
+    tier = {"inputTokensAbove": 5, "input": 1, "output": 2, "cacheRead": 3, "cacheWrite": 4}
+    result = loaded(
+        fa={
+            **LOCAL,
+            "models": [{"id": "m", "compat": {"r": {"a": 1, "b": 2}}, "thinkingLevelMap": {"low": "l"}}],
+            "modelOverrides": {
+                "m": {"compat": {"r": {"b": 3}}, "thinkingLevelMap": {"high": None}, "cost": {"input": 9}, "name": "M"},
+                "unknown": {"name": 5},
+            },
+        },
+        openai={"modelOverrides": {"gpt-6.1-sol": {"cost": {"tiers": []}}, "gpt-5": {"cost": {"tiers": [tier]}}}},
+    )
+    assert result.warnings == []
+    model = model_of(result, "fa", "m")
+    assert model.compat == {"r": {"a": 1, "b": 3}}
+    assert model.thinking_level_map == {"low": "l", "high": None}
+    assert (model.name, model.cost.input, model.cost.output) == ("M", 9, 0)
+    assert model_of(result, "openai", "gpt-6.1-sol").cost.tiers == ()
+    tiers = model_of(result, "openai", "gpt-5").cost.tiers
+    assert tiers is not UNSET
+    assert tiers[0].cache_write == 4
+
+
+def test_header_values_stay_out_of_models_and_reprs() -> None:
+    result = loaded(
+        fa={
+            **LOCAL,
+            "apiKey": "s3cret",
+            "headers": {"x-a": "s3cret"},
+            "models": [{"id": "m", "headers": {"x-b": "s3cret"}}],
+        },
+        openai={"modelOverrides": {"gpt-5": {"headers": {"x-c": "s3cret"}}}},
+    )
+    assert "s3cret" not in repr(result)
+    assert result.providers["fa"].headers == {"x-a": "s3cret"}
+    assert result.providers["fa"].model_headers == {"m": {"x-b": "s3cret"}}
+    assert result.providers["openai"].model_headers == {"gpt-5": {"x-c": "s3cret"}}
+
+
+@pytest.mark.parametrize(
+    "entry", [{"apiKey": ["s3cret"], "models": []}, {"headers": {"x": {"y": "s3cret"}}}, {"headers": "s3cret"}]
+)
+def test_a_wrong_secret_is_told_by_its_type_only(entry: dict[str, Any]) -> None:
+    result = loaded(fa=entry)
+    assert "of type" in result.warnings[0]
+    assert "s3cret" not in result.warnings[0]
+
+
+def test_the_scripted_model_is_there_only_when_named() -> None:
+    assert all(model.provider != "scripted" for model in BUILT_IN)
+    assert read_models(b"{}", scripted=True).models[-1].id == "scripted"
+    named = loaded(scripted={"models": [{"id": "demo"}]})
+    assert [(m.id, m.api) for m in named.models if m.provider == "scripted"] == [
+        ("scripted", "scripted"),
+        ("demo", "scripted"),
+    ]
+
+
+def test_the_file_is_read_from_the_agent_directory(tmp_path: Path) -> None:
+    assert load_models(str(tmp_path), scripted=False).warnings == []
+    (tmp_path / "models.json").write_text(
+        json.dumps({"providers": {"fa": {**LOCAL, "models": [{"id": "m"}]}}}), "utf-8"
+    )
+    assert load_models(str(tmp_path), scripted=False).models[-1].id == "m"
+
+
+def test_a_models_json_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "models.json").mkdir()
+    result = load_models(str(tmp_path), scripted=False)
+    assert result.models == BUILT_IN
+    assert result.warnings[0].startswith("Failed to load models.json: ")
+
+
+FIELD_NAMES = (*MODEL_FIELDS, *PROVIDER_FIELDS, "providers", "tiers", "anthropic", "input", "output")
+names = st.sampled_from(FIELD_NAMES)
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4) | names,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3),
+    max_leaves=12,
+)
+
+
+@given(anything, st.dictionaries(names, anything, max_size=4))
+def test_no_content_whatever_hides_the_built_in_providers(document: Any, provider: Any) -> None:
+    for content in (document, {"providers": {"anthropic": provider}}, {"providers": {"fa": {**LOCAL, **provider}}}):
+        result = merge_models(content, scripted=False)
+        assert {"anthropic", "openai"} <= {model.provider for model in result.models}
+        assert all("\n" not in line for line in result.warnings)

@@ -1,0 +1,273 @@
+"""Settings: which file wins, what a bad value costs, and what a save leaves alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runtime.setting_keys import KEYS, read_document
+from runtime.settings import Settings, SettingsError, load_settings, save_setting
+
+
+class Place:
+    """An agent directory and a project."""
+
+    def __init__(self, root: Path) -> None:
+        self.agent, self.project = root / "agent", root / "project"
+        self.agent.mkdir()
+        (self.project / ".atomic").mkdir(parents=True)
+        self.user_file = self.agent / "settings.json"
+        self.project_file = self.project / ".atomic" / "settings.json"
+
+    def load(self, user: Any = None, project: Any = None, **more: Any) -> tuple[Settings, list[str]]:
+        for path, content in ((self.user_file, user), (self.project_file, project)):
+            if content is not None:
+                path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+        env = more.pop("env", {"HOME": str(self.agent.parent)})
+        return load_settings(str(self.agent), str(self.project), env, more.pop("trusted", True), **more)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def test_without_files_everything_has_its_default(place: Place) -> None:
+    settings, warnings = place.load()
+    assert warnings == []
+    assert (settings.steering_mode, settings.http_idle_timeout_ms, settings.stream_deadline_ms) == (
+        "one-at-a-time",
+        600000,
+        300000,
+    )
+    assert (settings.retry_max_retries, settings.default_thinking_level) == (3, "medium")
+
+
+def test_the_project_wins_key_by_key(place: Place) -> None:
+    settings, _ = place.load(
+        {"retry": {"maxRetries": 9, "baseDelayMs": 5}, "defaultModel": "a"}, {"retry": {"maxRetries": 1}}
+    )
+    assert (settings.retry_max_retries, settings.retry_base_delay_ms, settings.default_model) == (1, 5, "a")
+
+
+def test_an_untrusted_project_has_no_say(place: Place) -> None:
+    assert place.load({}, {"steeringMode": "all"}, trusted=False)[0].steering_mode == "one-at-a-time"
+
+
+def test_proxy_certificates_and_trust_are_the_users_alone(place: Place) -> None:
+    project = {"httpProxy": "http://evil", "defaultProjectTrust": "always", "caFile": "/evil.pem"}
+    settings, _ = place.load({}, project)
+    assert (settings.http_proxy, settings.default_project_trust, settings.ca_file) == (None, "ask", None)
+
+
+def test_null_counts_as_absent(place: Place) -> None:
+    settings, warnings = place.load({"steeringMode": None, "retry": None})
+    assert (settings.steering_mode, settings.retry_enabled, warnings) == ("one-at-a-time", True, [])
+
+
+def test_a_broken_file_is_one_warning_and_no_settings(place: Place) -> None:
+    settings, warnings = place.load('{"steeringMode": "all",\n "mine": 1,}', {"followUpMode": "all"})
+    assert (settings.steering_mode, settings.follow_up_mode) == ("one-at-a-time", "all")
+    assert len(warnings) == 1
+    assert warnings[0].startswith("(startup, global settings) ")
+    assert "line 2" in warnings[0]
+
+
+def test_a_file_that_breaks_later_keeps_its_earlier_values_on_reload(place: Place) -> None:
+    first, _ = place.load({"steeringMode": "all"})
+    again, warnings = place.load("{", previous=first, context="reload")
+    assert again.steering_mode == "all"
+    assert warnings[0].startswith("(reload, global settings) ")
+
+
+@pytest.mark.parametrize("content", ["[]", "3", "null"])
+def test_a_file_that_holds_no_object_is_broken(place: Place, content: str) -> None:
+    assert len(place.load(content)[1]) == 1
+
+
+def test_a_byte_order_mark_is_no_fault(place: Place) -> None:
+    place.user_file.write_bytes(b'\xef\xbb\xbf{"steeringMode": "all"}')
+    assert place.load()[0].steering_mode == "all"
+
+
+@pytest.mark.parametrize(
+    ("document", "key"),
+    [
+        ({"steeringMode": "sometimes"}, "steeringMode"),
+        ({"retry": {"maxRetries": -1}}, "retry.maxRetries"),
+        ({"retry": {"maxRetries": True}}, "retry.maxRetries"),
+        ({"retry": 7}, "retry"),
+        ({"images": {"blockImages": "no"}}, "images.blockImages"),
+        ({"defaultTools": "read"}, "defaultTools"),
+        ({"compaction": {"compression_ratio": 1}}, "compaction.compression_ratio"),
+        ({"thinkingBudgets": {"low": "x"}}, "thinkingBudgets"),
+        ({"httpIdleTimeoutMs": "5 parsecs"}, "httpIdleTimeoutMs"),
+        ({"streamDeadlineMs": -1}, "streamDeadlineMs"),
+        ({"defaultThinkingLevel": "hard"}, "defaultThinkingLevel"),
+    ],
+)
+def test_a_bad_value_costs_one_warning_that_names_it(place: Place, document: dict[str, Any], key: str) -> None:
+    settings, warnings = place.load(document)
+    assert [warning for warning in warnings if warning.startswith(f"Invalid {key} setting: ")] == warnings
+    assert len(warnings) == 1
+    assert "allowed: " in warnings[0]
+    untouched = place.load({})[0]
+    assert all(
+        getattr(settings, name) == getattr(untouched, name)
+        for name in Settings.__struct_fields__
+        if name != "documents"
+    )
+
+
+def test_a_bad_value_of_the_project_does_not_hide_the_users(place: Place) -> None:
+    assert place.load({"steeringMode": "all"}, {"steeringMode": 1})[0].steering_mode == "all"
+
+
+@pytest.mark.parametrize(
+    ("value", "milliseconds"),
+    [
+        (1500, 1500),
+        ("1500", 1500),
+        ("500ms", 500),
+        ("30s", 30000),
+        ("5m", 300000),
+        ("1h", 3600000),
+        ("disabled", 0),
+        (0, 0),
+    ],
+)
+def test_a_time_may_be_written_in_several_ways(place: Place, value: object, milliseconds: int) -> None:
+    assert place.load({"httpIdleTimeoutMs": value})[0].http_idle_timeout_ms == milliseconds
+
+
+def test_lists_keep_their_strings_trimmed_and_drop_the_rest(place: Place) -> None:
+    assert place.load({"fallbackModels": [" a/b ", 3, "", None, "c"]})[0].fallback_models == ("a/b", "c")
+
+
+def test_older_names_still_count_and_yield_to_the_newer(place: Place) -> None:
+    settings, _ = place.load({"queueMode": "all", "retry": {"maxDelayMs": 7}})
+    assert (settings.steering_mode, settings.provider_max_retry_delay_ms) == ("all", 7)
+    assert place.load({"queueMode": "all", "steeringMode": "one-at-a-time"})[0].steering_mode == "one-at-a-time"
+
+
+def test_thinking_budgets_of_both_scopes_add_up(place: Place) -> None:
+    settings, _ = place.load({"thinkingBudgets": {"low": 1, "high": 2}}, {"thinkingBudgets": {"low": 3}})
+    assert settings.thinking_budgets == {"low": 3, "high": 2}
+
+
+def test_the_environment_sets_proxy_cache_and_certificates(place: Place) -> None:
+    env = {"HOME": "/h", "HTTPS_PROXY": "http://p:1", "NO_PROXY": "a.b, c", "PI_CACHE_RETENTION": "long"}
+    settings, _ = place.load({"httpProxy": "http://other"}, env={**env, "SSL_CERT_FILE": "/ca.pem"})
+    assert (settings.http_proxy, settings.cache_retention, settings.ca_file) == ("http://p:1", "long", "/ca.pem")
+    assert settings.no_proxy[-2:] == ("a.b", "c")
+    assert "127.0.0.1" in settings.no_proxy
+    assert place.load({"caFile": "~/mine.pem"}, env={**env, "SSL_CERT_FILE": "/ca.pem"})[0].ca_file == "/h/mine.pem"
+
+
+def test_legacy_files_lie_under_ours_for_the_default_agent_directory(tmp_path: Path) -> None:
+    agent, older = tmp_path / ".atomic" / "agent", tmp_path / ".pi" / "agent"
+    for folder, document in ((agent, {"steeringMode": "all"}), (older, {"steeringMode": 1, "followUpMode": "all"})):
+        folder.mkdir(parents=True)
+        (folder / "settings.json").write_text(json.dumps(document), encoding="utf-8")
+    settings, _ = load_settings(str(agent), str(tmp_path / "p"), {"HOME": str(tmp_path)}, True)
+    assert (settings.steering_mode, settings.follow_up_mode) == ("all", "all")
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=5), inner, max_size=2),
+    max_leaves=4,
+)
+
+
+@given(st.dictionaries(st.sampled_from(sorted({key.path[0] for key in KEYS})), json_values))
+def test_no_value_whatever_stops_the_reading(document: dict[str, Any]) -> None:
+    warnings: list[str] = []
+    found = dict(read_document(document, "global", warnings))
+    assert all(line.startswith("Invalid ") for line in warnings)
+    assert set(found) <= set(Settings.__struct_fields__)
+
+
+# ---- saving
+
+
+def test_a_save_creates_folder_and_file(tmp_path: Path) -> None:
+    save_setting(str(tmp_path / "new"), ("steeringMode",), "all")
+    assert (tmp_path / "new" / "settings.json").read_text("utf-8") == '{\n  "steeringMode": "all"\n}\n'
+
+
+def test_a_save_keeps_what_it_does_not_understand(place: Place) -> None:
+    place.user_file.write_text('{"packages": ["p"], "big": 12345678901234567890123, "retry": {"mine": 1}}', "utf-8")
+    save_setting(str(place.agent), ("retry", "enabled"), False)
+    assert json.loads(place.user_file.read_text("utf-8")) == {
+        "packages": ["p"],
+        "big": 12345678901234567890123,
+        "retry": {"mine": 1, "enabled": False},
+    }
+
+
+def test_an_edit_made_outside_survives_the_next_save(place: Place) -> None:
+    save_setting(str(place.agent), ("steeringMode",), "all")
+    document = json.loads(place.user_file.read_text("utf-8"))
+    place.user_file.write_text(json.dumps({**document, "packages": ["new"]}), "utf-8")
+    save_setting(str(place.agent), ("followUpMode",), "all")
+    assert json.loads(place.user_file.read_text("utf-8"))["packages"] == ["new"]
+
+
+@pytest.mark.parametrize("content", ['{"mine":1,}', "[]", '{"a": NaN}'])
+def test_a_broken_file_is_never_overwritten(place: Place, content: str) -> None:
+    place.user_file.write_text(content, "utf-8")
+    with pytest.raises(SettingsError, match="was not saved"):
+        save_setting(str(place.agent), ("steeringMode",), "all")
+    assert place.user_file.read_text("utf-8") == content
+
+
+def test_a_save_refuses_to_turn_infinity_into_null(place: Place) -> None:
+    place.user_file.write_text('{"huge": 1e999}', "utf-8")
+    with pytest.raises(SettingsError):
+        save_setting(str(place.agent), ("steeringMode",), "all")
+    assert place.user_file.read_text("utf-8") == '{"huge": 1e999}'
+
+
+def test_a_lone_surrogate_survives_a_save(place: Place) -> None:
+    place.user_file.write_text('{"odd": "\\ud83d"}', "utf-8")
+    save_setting(str(place.agent), ("steeringMode",), "all")
+    assert json.loads(place.user_file.read_text("utf-8"))["odd"] == "\ud83d"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="modes and links of POSIX")
+def test_a_save_keeps_mode_and_link(place: Place, tmp_path: Path) -> None:
+    real = tmp_path / "dotfiles.json"
+    real.write_text("{}", "utf-8")
+    real.chmod(0o600)
+    place.user_file.symlink_to(real)
+    save_setting(str(place.agent), ("steeringMode",), "all")
+    assert place.user_file.is_symlink()
+    assert real.stat().st_mode & 0o777 == 0o600
+    assert json.loads(real.read_text("utf-8")) == {"steeringMode": "all"}
+
+
+def test_processes_that_save_at_once_lose_nothing(place: Place) -> None:
+    code = "import sys; from runtime.settings import save_setting; save_setting(sys.argv[1], (sys.argv[2],), 1)"
+    names = [f"key{number}" for number in range(4)]
+    root = Path(__file__).parents[2]
+    running = [subprocess.Popen([sys.executable, "-c", code, str(place.agent), name], cwd=root) for name in names]
+    assert [process.wait(30) for process in running] == [0, 0, 0, 0]
+    assert json.loads(place.user_file.read_text("utf-8")) == dict.fromkeys(names, 1)
+    assert [path for path in place.agent.iterdir() if path.suffix == ".tmp"] == []
+
+
+def test_a_held_lock_ends_in_a_clear_error(place: Place) -> None:
+    from filelock import FileLock
+
+    with FileLock(str(place.user_file) + ".lock"), pytest.raises(SettingsError, match="locked by another process"):
+        save_setting(str(place.agent), ("steeringMode",), "all")
+    assert not place.user_file.exists()
