@@ -55,9 +55,7 @@ Item = tuple[Ticket, Command | Rejected]
 class Intake(Actor[IntakeMail]):
     """`desk` takes replacements; everything else goes to the current session."""
 
-    def __init__(
-        self, writer: Address[WriterMail], desk: Address[SessionDeskMail], root: Address[RootMail]
-    ) -> None:
+    def __init__(self, writer: Address[WriterMail], desk: Address[SessionDeskMail], root: Address[RootMail]) -> None:
         self._writer = writer
         self._desk = desk
         self._root = root
@@ -121,13 +119,13 @@ class Intake(Actor[IntakeMail]):
 
     def _read(self, line: bytes) -> None:
         command = read_command(line)
-        if type(command) is Rejected:
+        if isinstance(command, Rejected):
             self._to_lane(self._ticket(command.id, command.command), command, "")
             return
-        name = command_name(command)  # type: ignore[arg-type]
-        if type(command) is commands.ExtensionUiResponse:
+        name = command_name(command)
+        if isinstance(command, commands.ExtensionUiResponse):
             return  # a reply is no command, and nobody has asked
-        ticket = self._ticket(bytes(command.id), name)  # type: ignore[union-attr]
+        ticket = self._ticket(bytes(command.id), name)
         if name in INTERRUPTS:
             self._stop_held(name)
             self._to_session(ticket, command)
@@ -144,10 +142,10 @@ class Intake(Actor[IntakeMail]):
 
     def _refuse_line(self, why: str) -> None:
         command = read_command(self._lines.popleft())
-        if type(command) is Rejected:
+        if isinstance(command, Rejected):
             self._answer([self._ticket(command.id, command.command)], why)
-        elif type(command) is not commands.ExtensionUiResponse:
-            self._answer([self._ticket(bytes(command.id), command_name(command))], why)  # type: ignore
+        elif not isinstance(command, commands.ExtensionUiResponse):
+            self._answer([self._ticket(bytes(command.id), command_name(command))], why)
 
     # -- the lanes
 
@@ -157,9 +155,9 @@ class Intake(Actor[IntakeMail]):
             return
         if name in HOLDS_LANE:
             self._lane_holder = ticket.serial
-        if name in REPLACEMENTS:
+        if name in REPLACEMENTS and not isinstance(command, Rejected):
             self._send_batch()
-            self._desk.tell(Replace(ticket, command))  # type: ignore[arg-type]
+            self._desk.tell(Replace(ticket, command))
         else:
             self._to_session(ticket, command)
 
@@ -189,7 +187,7 @@ class Intake(Actor[IntakeMail]):
         self._lane_holder = 0
         while self._held and not self._lane_holder:
             ticket, command = self._held.popleft()
-            name = "" if type(command) is Rejected else command_name(command)  # type: ignore[arg-type]
+            name = "" if isinstance(command, Rejected) else command_name(command)
             self._to_lane(ticket, command, name)
         self._send_batch()
 
@@ -208,11 +206,7 @@ class Intake(Actor[IntakeMail]):
             self._writer.tell(Write(records))
 
     def _answer_lost(self, session: Address[SessionMail], error: str, alive: frozenset[int]) -> None:
-        lost = [
-            ticket
-            for ticket, sent_to in self._open.values()
-            if sent_to is session and ticket.serial not in alive
-        ]
+        lost = [ticket for ticket, sent_to in self._open.values() if sent_to is session and ticket.serial not in alive]
         self._answer(lost, error)
 
     def _end_input(self) -> None:

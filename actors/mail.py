@@ -95,7 +95,7 @@ class CloseIntake(Struct, frozen=True):
 
 
 class SessionLost(Struct, frozen=True):
-    """A session died. Every open command that was sent to it is answered with `error`, save those `alive` in a shell."""
+    """A session died. The commands sent to it that are open get `error`, save those `alive` in a shell."""
 
     session: Address[SessionMail]
     error: str
@@ -137,10 +137,10 @@ class TargetFailed(Struct, frozen=True):
 
 
 class ForkReady(Struct, frozen=True):
-    """The lines that the new session starts with (none: an empty session), and the text that was forked from."""
+    """The lines that the new session starts with, and the text that was forked from."""
 
     ticket: Ticket
-    lines: tuple[bytes, ...] | None
+    lines: tuple[bytes, ...]
     parent_session: str | None
     text: str | None = None
 
@@ -621,6 +621,4 @@ class WriterClosed(Struct, frozen=True):
     pass
 
 
-RootMail = (
-    InputEnded | SignalReceived | StdoutClosed | SessionsClosed | ShellsClosed | WriterClosed | Tick | Down
-)
+RootMail = InputEnded | SignalReceived | StdoutClosed | SessionsClosed | ShellsClosed | WriterClosed | Tick | Down

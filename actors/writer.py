@@ -75,13 +75,13 @@ class Writer(Actor[WriterMail]):
         self._intake = intake
 
     def receive(self, mail: WriterMail) -> None:
-        if type(mail) is Write:
+        if isinstance(mail, Write):
             self._take(mail)
-        elif type(mail) is CloseWriter:
+        elif isinstance(mail, CloseWriter):
             self._flush()
             self._root.tell(WriterClosed())
         else:
-            assert_never(mail)  # type: ignore[arg-type]
+            assert_never(mail)
 
     def idle(self) -> None:
         self._flush()

@@ -248,9 +248,7 @@ class SummarizationRetryScheduled(Struct, rename="camel", tag_field="type", tag=
     error_message: str
 
 
-class SummarizationRetryAttemptStart(
-    Struct, rename="camel", tag_field="type", tag="summarization_retry_attempt_start"
-):
+class SummarizationRetryAttemptStart(Struct, rename="camel", tag_field="type", tag="summarization_retry_attempt_start"):
     source: Literal["compaction", "branchSummary"]
     reason: CompactionReason | UnsetType = UNSET
 

@@ -117,7 +117,7 @@ class BashExecutionMessage(Struct, rename="camel", tag_field="role", tag="bashEx
     truncated: bool
     timestamp: int
     exit_code: int | UnsetType = UNSET
-    full_output_path: str | None | UnsetType = UNSET
+    full_output_path: str | UnsetType | None = UNSET
     exclude_from_context: bool | UnsetType = UNSET
 
 
@@ -139,10 +139,5 @@ class BranchSummaryMessage(Struct, rename="camel", tag_field="role", tag="branch
 
 
 Message = (
-    UserMessage
-    | AssistantMessage
-    | ToolResultMessage
-    | BashExecutionMessage
-    | CustomMessage
-    | BranchSummaryMessage
+    UserMessage | AssistantMessage | ToolResultMessage | BashExecutionMessage | CustomMessage | BranchSummaryMessage
 )

@@ -40,9 +40,7 @@ Phase = Literal["running", "closing input", "draining", "flushing", "over"]
 class Root(Actor[RootMail]):
     """`progress` counts what the client has read, `sweep` kills every process that is left below us."""
 
-    def __init__(
-        self, complain: Callable[[str], None], progress: Callable[[], int], sweep: Callable[[], None]
-    ) -> None:
+    def __init__(self, complain: Callable[[str], None], progress: Callable[[], int], sweep: Callable[[], None]) -> None:
         self._complain = complain
         self._progress = progress
         self._sweep = sweep
@@ -112,7 +110,7 @@ class Root(Actor[RootMail]):
             self._writer.tell(CloseWriter())
 
     def _bury(self, key: Any, error: str) -> None:
-        """A permanent part died. A fresh one would lie about its state, so the process answers what is open and ends."""
+        """A permanent part died. A fresh one would lie about its state: what is open is answered, then it all ends."""
         self._complain(f"{key} failed: {error}")
         self.exit_code = 1
         self._intake.tell(AnswerOpen(f"atomic failed: {key}: {error}"))

@@ -61,7 +61,7 @@ class _Thread(pykka.ThreadingActor):
         self._reading: Any = None
 
     @staticmethod
-    def _create_actor_inbox() -> SimpleQueue[Any]:  # type: ignore[override]
+    def _create_actor_inbox() -> SimpleQueue[Any]:
         return SimpleQueue()
 
     def on_start(self) -> None:
@@ -76,7 +76,7 @@ class _Thread(pykka.ThreadingActor):
     def on_receive(self, message: Any) -> None:
         self._reading = message
         self._actor.receive(message)
-        if self.actor_inbox.empty():  # type: ignore[attr-defined]
+        if self.actor_inbox.empty():
             self._actor.idle()
 
     def on_failure(
@@ -89,7 +89,7 @@ class _Thread(pykka.ThreadingActor):
 
     def _die(self, error: BaseException | None) -> None:
         unread = [] if self._reading is None else [self._reading]
-        while not self.actor_inbox.empty():  # type: ignore[attr-defined]
+        while not self.actor_inbox.empty():
             message = self.actor_inbox.get().message
             if type(message).__module__ != "pykka._messages":
                 unread.append(message)

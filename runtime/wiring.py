@@ -65,7 +65,7 @@ from runtime.settings import save_setting
 from runtime.startup import Startup
 from runtime.stdio import StdoutSink, complain, read_stdin
 from runtime.system_prompt import build_system_prompt
-from runtime.threads import ThreadHost, start_pump
+from runtime.threads import ThreadHost
 from runtime.uuid7 import uuid7
 
 
@@ -195,9 +195,7 @@ class House:
         call = ToolCall(request, session, mutations, tools.start)
         return self._host.start(call, f"tool-call-{request.call}", session, request.call)
 
-    def _start_shell(
-        self, writer: Address[WriterMail], run: RunBash, desk: Address[ShellDeskMail]
-    ) -> Child[ShellMail]:
+    def _start_shell(self, writer: Address[WriterMail], run: RunBash, desk: Address[ShellDeskMail]) -> Child[ShellMail]:
         shell = Shell(run.ticket, run.plan, run.home, desk, writer, self._processes.start, _spill, now_ms)
         return self._host.start(shell, f"shell-{run.ticket.serial}", desk, run.ticket.serial)
 

@@ -33,9 +33,11 @@ ERROR_BODY_BYTES = 64 * 1024
 
 
 class Stream(Protocol):
-    """An open request. `cut` ends it in every phase and never waits."""
+    """An open request. `cut` ends it in every phase and never waits; `release` tells that no more of it is needed, and
+    lets the connection live on for the next request."""
 
     def cut(self) -> None: ...
+    def release(self) -> None: ...
 
 
 OpenStream = Callable[[ModelRequest, Address[ModelCallMail]], Stream]
@@ -70,17 +72,17 @@ class ModelCall(Actor[ModelCallMail]):
         self._reader: ReplyReader = self._reader_for(self._request)
 
     def receive(self, mail: ModelCallMail) -> None:
-        if type(mail) is StreamBytes:
+        if isinstance(mail, StreamBytes):
             self._read(mail.data, mail.ack)
-        elif type(mail) is StreamHead:
+        elif isinstance(mail, StreamHead):
             self._status = mail.status
-        elif type(mail) is StreamEnded:
+        elif isinstance(mail, StreamEnded):
             self._end(mail.error)
-        elif type(mail) is CancelCall:
+        elif isinstance(mail, CancelCall):
             self._stream.cut()
             self._tell_end(lambda: self._reader.fail("Request was aborted", aborted=True))
         else:
-            assert_never(mail)  # type: ignore[arg-type]
+            assert_never(mail)
 
     def _read(self, data: bytes, ack: Ack | None) -> None:
         if self._over:
@@ -91,7 +93,7 @@ class ModelCall(Actor[ModelCallMail]):
         else:
             self._tell_growth(self._reader.feed(data), ack)
             if self._reader.finished:
-                self._stream.cut()
+                self._stream.release()
                 self._end(None)
 
     def _tell_growth(self, events: Events, ack: Ack | None) -> None:
@@ -113,7 +115,7 @@ class ModelCall(Actor[ModelCallMail]):
         if self._status >= 400:
             text = self._error_text(self._request.model.api, self._status, self._error_body)
             self._tell_end(lambda: self._reader.fail(text))
-        elif error is not None:
+        elif error is not None and not self._reader.finished:
             self._tell_end(lambda: self._reader.fail(error))
         else:
             self._tell_growth(self._reader.drain(), None)

@@ -45,9 +45,7 @@ _EVENTS = {
 }
 
 
-def build_request(
-    model: Model, prompt: ModelPrompt, options: RequestOptions, credential: Credential
-) -> HttpRequest:
+def build_request(model: Model, prompt: ModelPrompt, options: RequestOptions, credential: Credential) -> HttpRequest:
     """Raises ValueError without a key."""
     from actors.model.anthropic_request import body, headers
 

@@ -22,9 +22,7 @@ _MODULES = {
 }
 
 
-def build_request(
-    model: Model, prompt: ModelPrompt, options: RequestOptions, credential: Credential
-) -> HttpRequest:
+def build_request(model: Model, prompt: ModelPrompt, options: RequestOptions, credential: Credential) -> HttpRequest:
     """The request that asks `prompt` of `model`. Raises ValueError with a text for the user: an api that is not
     known, a missing key, a value that no JSON can hold."""
     return cast(HttpRequest, _dialect(model).build_request(model, prompt, options, credential))

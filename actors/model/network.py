@@ -100,9 +100,7 @@ class Stream(httpcore2.NetworkStream):
         # The handshake is a step of its own: inside wrap_socket it would block on a socket that nobody else can reach.
         try:
             self._sock.settimeout(timeout)
-            sock = ssl_context.wrap_socket(
-                self._sock, server_hostname=server_hostname, do_handshake_on_connect=False
-            )
+            sock = ssl_context.wrap_socket(self._sock, server_hostname=server_hostname, do_handshake_on_connect=False)
         except (OSError, ValueError) as error:
             self.close()
             raise httpcore2.ConnectError(error) from error

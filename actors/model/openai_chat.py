@@ -37,9 +37,7 @@ _STOPS: dict[str, StopReason] = {
 _REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_text")
 
 
-def build_request(
-    model: Model, prompt: ModelPrompt, options: RequestOptions, credential: Credential
-) -> HttpRequest:
+def build_request(model: Model, prompt: ModelPrompt, options: RequestOptions, credential: Credential) -> HttpRequest:
     """Raises ValueError without a key."""
     from actors.model.openai_chat_request import body
 

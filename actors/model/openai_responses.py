@@ -28,9 +28,7 @@ _GROWS = {
 _ENDS = {"response.completed", "response.incomplete", "response.failed", "response.cancelled", "response.done"}
 
 
-def build_request(
-    model: Model, prompt: ModelPrompt, options: RequestOptions, credential: Credential
-) -> HttpRequest:
+def build_request(model: Model, prompt: ModelPrompt, options: RequestOptions, credential: Credential) -> HttpRequest:
     """Raises ValueError without a key."""
     from actors.model.openai_responses_request import body
 

@@ -79,9 +79,7 @@ class Part(NamedTuple):
     pause_ms: int = 0
 
 
-def build_request(
-    model: Model, prompt: ModelPrompt, options: RequestOptions, credential: Credential
-) -> HttpRequest:
+def build_request(model: Model, prompt: ModelPrompt, options: RequestOptions, credential: Credential) -> HttpRequest:
     """Needs no credential."""
     cue = cue_of(prompt)
     url = model.base_url if model.base_url.startswith("scripted:") else "scripted:"

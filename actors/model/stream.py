@@ -20,6 +20,9 @@ class PumpedStream:
         self.abort = Abort()
         self.window = Window()
 
+    def release(self) -> None:
+        self.abort.dismiss()
+
     def cut(self) -> None:
         self.abort.fire()
         self.window.close()
@@ -29,9 +32,7 @@ class StreamOpener:
     """Opens streams for the ModelCall actors. `resolve` finds the credential of a model, may run commands for it, and
     raises `ValueError` with a text for the user."""
 
-    def __init__(
-        self, start_pump: StartPump, transport: Transport, resolve: Callable[[Model], Credential]
-    ) -> None:
+    def __init__(self, start_pump: StartPump, transport: Transport, resolve: Callable[[Model], Credential]) -> None:
         self._start_pump = start_pump
         self._transport = transport
         self._resolve = resolve

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from actors.base import Actor, Down
@@ -39,13 +40,13 @@ from actors.mail import (
     SessionMail,
     SessionReloaded,
     SetQueueMode,
-    Taken,
     TakeMessages,
+    Taken,
     ToolEnded,
     ToolProgress,
 )
-from actors.session.fork_plan import plan_fork
 from actors.session.file import OpenedSession, SessionFileError
+from actors.session.fork_plan import plan_fork
 from actors.session.forking import InvalidFork
 from actors.session.history import History
 from actors.session.journal import JournalError
@@ -115,10 +116,10 @@ class Session(Actor[SessionMail]):
         }
 
     def receive(self, mail: SessionMail) -> None:
-        kind = type(mail)
-        if kind is ReplyDelta:
-            self.loop.reply_grew(mail)  # type: ignore[arg-type]
+        if isinstance(mail, ReplyDelta):
+            self.loop.reply_grew(mail)
             return
+        kind = type(mail)
         at_once = self._at_once.get(kind)
         if at_once is not None:
             at_once(mail)
@@ -133,7 +134,7 @@ class Session(Actor[SessionMail]):
     def _take_commands(self, mail: Commands) -> None:
         for ticket, command in mail.items:
             if self._deferred or self._queue_owes:
-                self._deferred.append(lambda t=ticket, c=command: self._requests.take(t, c))  # type: ignore[misc]
+                self._deferred.append(partial(self._requests.take, ticket, command))
             else:
                 self._requests.take(ticket, command)
 

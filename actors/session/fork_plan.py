@@ -9,9 +9,7 @@ from msgspec import Struct
 from actors.session.forking import InvalidFork, branch_lines, clone_point, fork_point
 from actors.session.history import History
 
-NOT_SAVED = (
-    "This session has not been saved yet. Wait for the first assistant response before cloning or forking it."
-)
+NOT_SAVED = "This session has not been saved yet. Wait for the first assistant response before cloning or forking it."
 
 
 class ForkPlan(Struct, frozen=True):
@@ -26,7 +24,8 @@ def plan_fork(history: History, entry_id: str | None, uuid4: Callable[[], str]) 
     """A fork before the user message `entry_id`, or a clone at the leaf for `None`. Raises `InvalidFork`."""
     tree = history.tree
     if entry_id is None:
-        leaf, text = clone_point(tree), None
+        leaf: str | None = clone_point(tree)
+        text = None
     else:
         point = fork_point(tree, entry_id)
         leaf, text = point.leaf_id, point.text

@@ -90,9 +90,7 @@ class AgentLoop:
         self._calls = 0
         self._reply_call: tuple[int, Child[ModelCallMail]] | None = None
         self._tools: dict[int, tuple[int, ToolCall, Child[ToolCallMail]]] = {}
-        self._specs = tuple(
-            ToolSpec(tool.name, tool.description, tool.parameters) for tool in services.tools.values()
-        )
+        self._specs = tuple(ToolSpec(tool.name, tool.description, tool.parameters) for tool in services.tools.values())
 
     # -- what happened
 
@@ -183,7 +181,7 @@ class AgentLoop:
         model = self._setting.model
         assert model is not None
         prompt = ModelPrompt(
-            self._services.system_prompt(model, self._setting.level, self._history.header.cwd),
+            self._services.system_prompt(model, self._setting.level, self._history.cwd),
             provider_messages(self._history.messages, reopened=True),
             self._specs,
         )
@@ -201,11 +199,9 @@ class AgentLoop:
         self._calls += 1
         model = self._setting.model
         where = ToolPlace(
-            self._history.header.cwd,
+            self._history.cwd,
             self._history.session_id,
-            self._services.environment(
-                self._history.session_id, self._saved_path(), model, self._setting.level
-            ),
+            self._services.environment(self._history.session_id, self._saved_path(), model, self._setting.level),
             model is not None and "image" in model.input,
         )
         request = ToolRequest(self._calls, self._services.tools[call.name], call, where)
@@ -241,9 +237,7 @@ class AgentLoop:
     def _blank_reply(self, stop: Literal["error", "aborted"], error: str) -> AssistantMessage:
         model = self._setting.model
         api, provider, model_id = (model.api, model.provider, model.id) if model else ("", "", "")
-        return AssistantMessage(
-            [], api, provider, model_id, Usage(), stop, self._services.now(), error_message=error
-        )
+        return AssistantMessage([], api, provider, model_id, Usage(), stop, self._services.now(), error_message=error)
 
     def _saved_path(self) -> str | None:
         return self._history.path if self._history.journal.exists_on_disk else None

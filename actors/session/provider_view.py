@@ -98,21 +98,29 @@ def _without_blanks(message: AssistantMessage) -> AssistantMessage:
 
 
 def _paired(messages: list[ProviderMessage], reopened: bool) -> tuple[ProviderMessage, ...]:
+    """A user message that was recorded between calls and their results (the client's own shell command does that) is
+    shown after the results: providers want these at once."""
     paired: list[ProviderMessage] = []
     caller: AssistantMessage | None = None
     open_calls: dict[str, ToolCall] = {}
+    between: list[ProviderMessage] = []
     for message in messages:
         if isinstance(message, ToolResultMessage):
             if open_calls.pop(message.tool_call_id, None) is not None:
                 paired.append(message)
-            continue
-        paired.extend(_missing_results(caller, open_calls))
-        caller = message if isinstance(message, AssistantMessage) else None
-        open_calls = {call.id: call for call in caller.tool_calls} if caller else {}
-        paired.append(message)
-    if reopened:
-        paired.extend(_missing_results(caller, open_calls))
-    return tuple(paired)
+        elif isinstance(message, UserMessage) and open_calls:
+            between.append(message)
+        else:
+            paired += [*_missing_results(caller, open_calls), *between, message]
+            between = []
+            caller = message if isinstance(message, AssistantMessage) else None
+            open_calls = {call.id: call for call in caller.tool_calls} if caller else {}
+        if between and not open_calls:
+            paired += between
+            between = []
+    if reopened or between:
+        paired += _missing_results(caller, open_calls)
+    return (*paired, *between)
 
 
 def _missing_results(caller: AssistantMessage | None, calls: dict[str, ToolCall]) -> list[ToolResultMessage]:

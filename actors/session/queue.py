@@ -6,6 +6,7 @@ order. Entries are known by key, never by their text. The queue is memory: it do
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import assert_never
 
 from actors.base import Actor, Address
@@ -21,14 +22,16 @@ from actors.mail import (
     ResumeQueue,
     SessionMail,
     SetQueueMode,
-    Taken,
     TakeMessages,
+    Taken,
 )
+from protocol.commands import QueueMode
+
 
 class Queue(Actor[QueueMail]):
     """Owns both lists, the hold and the modes. `modes` are those of the settings."""
 
-    def __init__(self, session: Address[SessionMail], modes: dict[QueueKind, QueueMode]) -> None:
+    def __init__(self, session: Address[SessionMail], modes: Mapping[QueueKind, QueueMode]) -> None:
         self._session = session
         self._modes = dict(modes)
         self._live: dict[QueueKind, list[QueuedMessage]] = {"steering": [], "followUp": []}

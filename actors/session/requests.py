@@ -32,7 +32,6 @@ from actors.session.stored import text_of
 from actors.session.tree import UnknownEntry
 from protocol import commands as c
 from protocol.codec import Rejected, encode
-from protocol.commands import command_name
 from protocol.events import ModelChanged, SessionInfoChanged, ThinkingLevelChanged
 from protocol.messages import TextContent, UserContent, UserMessage
 from protocol.model import clamp_level
@@ -99,8 +98,7 @@ class Requests:
     def take(self, ticket: Ticket, command: c.Command | Rejected) -> None:
         answer = self._answers.get(type(command))
         if answer is None:
-            name = command_name(command)  # type: ignore[arg-type]
-            self._outbox.failed(ticket, f"{name} is not supported yet")
+            self._outbox.failed(ticket, f"{ticket.command} is not supported yet")
             return
         try:
             answer(ticket, command)
@@ -150,7 +148,7 @@ class Requests:
         history = self._history
         plan = ShellPlan(
             command.command,
-            history.header.cwd,
+            history.cwd,
             history.session_id,
             self._services.environment(
                 history.session_id,
@@ -224,9 +222,11 @@ class Requests:
         tree = self._history.tree
         roots, children = tree.shape()
         labels = tree.labels()
-        marks = {
-            place: labels[entry.head.id] for place, entry in enumerate(tree.entries) if entry.head.id in labels
-        } if labels else {}
+        marks = (
+            {place: labels[entry.head.id] for place, entry in enumerate(tree.entries) if entry.head.id in labels}
+            if labels
+            else {}
+        )
         self._outbox.ok(ticket, tree_data(tree.raws, roots, children, marks, tree.leaf_id))
 
     def _get_fork_messages(self, ticket: Ticket, _: c.GetForkMessages) -> None:
@@ -365,4 +365,4 @@ def _custom_text(history: Any, entry: Any) -> str:
 
     message = context_message(entry)
     shown = None if message is None else shown_message(message.message())
-    return "" if shown is None else text_of(shown.content)  # type: ignore[arg-type]
+    return "" if shown is None else text_of(shown.content)

@@ -14,7 +14,7 @@ from protocol.messages import TextContent
 
 
 class ToolLauncher:
-    """Starts tools for the ToolCall actors. `now` is monotonic seconds; `spill` makes the log of a session's command."""
+    """Starts tools for the ToolCall actors. `now` is monotonic seconds; `spill` makes a command's log."""
 
     def __init__(
         self,

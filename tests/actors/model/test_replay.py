@@ -42,8 +42,11 @@ def told(messages: list[Message], model: Model) -> list[Any]:
 PARTS = st.one_of(
     st.just(UserMessage("hi", 1)),
     st.just(UserMessage("  ", 1)),
-    st.builds(lambda ids, stop: said(*map(call, ids), stop=stop), st.lists(st.sampled_from("abc"), max_size=3),
-              st.sampled_from(["toolUse", "stop", "error", "aborted", "length"])),
+    st.builds(
+        lambda ids, stop: said(*map(call, ids), stop=stop),
+        st.lists(st.sampled_from("abc"), max_size=3),
+        st.sampled_from(["toolUse", "stop", "error", "aborted", "length"]),
+    ),
     st.builds(result, st.sampled_from("abc")),
 )
 

@@ -94,16 +94,23 @@ def chat_stream(blocks: list[Block]) -> bytes:
         "total_tokens": 21,
         "prompt_tokens_details": {"cached_tokens": 3},
     }
-    out.append(sse({"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [],
-                    "usage": usage}))
+    out.append(
+        sse({"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [], "usage": usage})
+    )
     return b"".join([*out, b"data: [DONE]\n\n"])
 
 
 def responses_item(i: int, kind: str, value: Any, *, is_done: bool) -> dict[str, Any]:
     if kind == "tool":
         arguments = json.dumps(value) if is_done else ""
-        return {"type": "function_call", "id": f"fc{i}", "call_id": f"t{i}", "name": "bash", "arguments": arguments,
-                "status": "completed" if is_done else "in_progress"}
+        return {
+            "type": "function_call",
+            "id": f"fc{i}",
+            "call_id": f"t{i}",
+            "name": "bash",
+            "arguments": arguments,
+            "status": "completed" if is_done else "in_progress",
+        }
     if kind == "thinking":
         return {"type": "reasoning", "id": f"rs{i}", "summary": [{"type": "summary_text", "text": value}] * is_done}
     part = {"type": "output_text", "text": value, "annotations": [], "logprobs": []}
@@ -111,8 +118,16 @@ def responses_item(i: int, kind: str, value: Any, *, is_done: bool) -> dict[str,
 
 
 def responses_stream(blocks: list[Block]) -> bytes:
-    base: dict[str, Any] = {"id": "r1", "object": "response", "created_at": 1, "model": "m", "output": [], "tools": [],
-            "parallel_tool_calls": True, "tool_choice": "auto"}
+    base: dict[str, Any] = {
+        "id": "r1",
+        "object": "response",
+        "created_at": 1,
+        "model": "m",
+        "output": [],
+        "tools": [],
+        "parallel_tool_calls": True,
+        "tool_choice": "auto",
+    }
     out: list[dict[str, Any]] = [{"type": "response.created", "response": {**base, "status": "in_progress"}}]
     items = []
     for i, (kind, value) in enumerate(blocks):
@@ -134,10 +149,16 @@ def responses_stream(blocks: list[Block]) -> bytes:
         out += [{"type": kinds, **at, "delta": p, "logprobs": []} for p in pieces(whole)]
         out.append({"type": "response.output_item.done", "output_index": i, "item": item})
         items.append(item)
-    usage = {"input_tokens": 12, "output_tokens": 9, "total_tokens": 21, "input_tokens_details": {"cached_tokens": 3},
-             "output_tokens_details": {"reasoning_tokens": 4}}
-    out.append({"type": "response.completed", "response": {**base, "status": "completed", "output": items,
-                                                           "usage": usage}})
+    usage = {
+        "input_tokens": 12,
+        "output_tokens": 9,
+        "total_tokens": 21,
+        "input_tokens_details": {"cached_tokens": 3},
+        "output_tokens_details": {"reasoning_tokens": 4},
+    }
+    out.append(
+        {"type": "response.completed", "response": {**base, "status": "completed", "output": items, "usage": usage}}
+    )
     return b"".join(sse({**event, "sequence_number": i}) for i, event in enumerate(out))
 
 
@@ -191,11 +212,19 @@ def responses_oracle(body: bytes) -> Summary:
     assert usage is not None
     cached = usage.input_tokens_details.cached_tokens
     return (
-        [part.text for item in response.output if item.type == "message" for part in item.content
-         if part.type == "output_text"],
+        [
+            part.text
+            for item in response.output
+            if item.type == "message"
+            for part in item.content
+            if part.type == "output_text"
+        ],
         ["\n\n".join(part.text for part in item.summary) for item in response.output if item.type == "reasoning"],
-        [(f"{item.call_id}|{item.id}", json.loads(item.arguments)) for item in response.output
-         if item.type == "function_call"],
+        [
+            (f"{item.call_id}|{item.id}", json.loads(item.arguments))
+            for item in response.output
+            if item.type == "function_call"
+        ],
         (usage.input_tokens - cached, usage.output_tokens, cached),
     )
 
@@ -263,14 +292,29 @@ def test_every_single_cut_gives_the_same_message(model_of: Callable[..., Model],
 
 JUNK = st.sampled_from(
     [
-        b"null", b"[]", b"3", b'"x"', b"{}", b"{", b'{"type":"content_block_start"}', b'{"choices":[null]}',
-        b'{"choices":{"a":1}}', b'{"choices":[{"delta":[]}]}', b'{"choices":[{"delta":{"tool_calls":[7]}}]}',
-        b'{"type":"message_start","message":[]}', b'{"type":"content_block_delta","index":0,"delta":null}',
+        b"null",
+        b"[]",
+        b"3",
+        b'"x"',
+        b"{}",
+        b"{",
+        b'{"type":"content_block_start"}',
+        b'{"choices":[null]}',
+        b'{"choices":{"a":1}}',
+        b'{"choices":[{"delta":[]}]}',
+        b'{"choices":[{"delta":{"tool_calls":[7]}}]}',
+        b'{"type":"message_start","message":[]}',
+        b'{"type":"content_block_delta","index":0,"delta":null}',
         b'{"type":"content_block_start","index":0,"content_block":{"type":"tool_use"}}',
-        b'{"type":"response.output_item.added","item":{"type":"message"}}', b'{"type":"response.completed"}',
-        b'{"type":"response.output_text.delta","item_id":[]}', b'{"error":{"metadata":5}}', b"[" * 3000,
-        b'{"usage":{"prompt_tokens":"x"},"choices":[]}', b'{"type":"message_delta","usage":{"input_tokens":1e999}}',
-        b'{"choices":[{"delta":{"content":"\xff\\ud83d"}}]}', b'{"choices":[{"finish_reason":{}}]}',
+        b'{"type":"response.output_item.added","item":{"type":"message"}}',
+        b'{"type":"response.completed"}',
+        b'{"type":"response.output_text.delta","item_id":[]}',
+        b'{"error":{"metadata":5}}',
+        b"[" * 3000,
+        b'{"usage":{"prompt_tokens":"x"},"choices":[]}',
+        b'{"type":"message_delta","usage":{"input_tokens":1e999}}',
+        b'{"choices":[{"delta":{"content":"\xff\\ud83d"}}]}',
+        b'{"choices":[{"finish_reason":{}}]}',
     ]
 )
 
@@ -384,8 +428,12 @@ def test_unknown_anthropic_events_blocks_and_what_follows_the_end_are_ignored(mo
 
 
 def test_usage_that_is_null_or_missing_does_not_change_a_count(model_of: Callable[..., Model]) -> None:
-    usage = {"input_tokens": 5, "output_tokens": 1, "cache_creation_input_tokens": 8,
-             "cache_creation": {"ephemeral_1h_input_tokens": 6}}
+    usage = {
+        "input_tokens": 5,
+        "output_tokens": 1,
+        "cache_creation_input_tokens": 8,
+        "cache_creation": {"ephemeral_1h_input_tokens": 6},
+    }
     start = sse({"type": "message_start", "message": {"usage": usage}})
     nulls = sse({"type": "message_delta", "delta": {}, "usage": {"input_tokens": None, "output_tokens": None}})
     told = {"output_tokens": 4, "output_tokens_details": {"thinking_tokens": 2}}
@@ -421,12 +469,21 @@ def piece(arguments: str, **known: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "deltas",
     [
-        [piece("", index=0, id="A", name="bash"), piece("", index=1, id="B", name="bash"), piece('{"c":', index=0),
-         piece('{"c":2', index=1), piece("1}", index=0), piece("}", index=1)],
+        [
+            piece("", index=0, id="A", name="bash"),
+            piece("", index=1, id="B", name="bash"),
+            piece('{"c":', index=0),
+            piece('{"c":2', index=1),
+            piece("1}", index=0),
+            piece("}", index=1),
+        ],
         [piece('{"c":1}', index=0, id="A", name="bash"), piece('{"c":2}', index=0, id="B", name="bash")],
         [piece('{"c":', id="A", name="bash"), piece("1}"), piece('{"c":', id="B", name="bash"), piece("2}", id="B")],
-        [piece('{"c":', index=0), piece("1}", index=0, id="A", name="bash"), piece('{"c":2}', index=1, id="B",
-         name="bash")],
+        [
+            piece('{"c":', index=0),
+            piece("1}", index=0, id="A", name="bash"),
+            piece('{"c":2}', index=1, id="B", name="bash"),
+        ],
     ],
     ids=["interleaved", "one index for all", "no index", "late id and name"],
 )
@@ -487,8 +544,11 @@ def test_structured_reasoning_is_kept_for_its_way_back(model_of: Callable[..., M
     ("response", "stop", "error"),
     [
         ({"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}, "length", None),
-        ({"status": "incomplete", "incomplete_details": {"reason": "content_filter"}}, "error",
-         "Response incomplete: content_filter"),
+        (
+            {"status": "incomplete", "incomplete_details": {"reason": "content_filter"}},
+            "error",
+            "Response incomplete: content_filter",
+        ),
         ({"status": "failed", "error": {"code": "server_error", "message": "boom"}}, "error", "server_error: boom"),
     ],
 )
@@ -501,8 +561,11 @@ def test_responses_that_do_not_complete(
 
 
 def test_encrypted_reasoning_that_comes_last_is_filled_in(model_of: Callable[..., Model]) -> None:
-    item = {"type": "reasoning", "id": "rs", "summary": [{"type": "summary_text", "text": "a"},
-                                                         {"type": "summary_text", "text": "b"}]}
+    item = {
+        "type": "reasoning",
+        "id": "rs",
+        "summary": [{"type": "summary_text", "text": "a"}, {"type": "summary_text", "text": "b"}],
+    }
     done = sse({"type": "response.output_item.done", "output_index": 0, "item": item})
     whole = {**item, "encrypted_content": "xyz"}
     end = sse({"type": "response.completed", "response": {"status": "completed", "output": [whole]}})

@@ -61,8 +61,11 @@ def test_a_resumed_session_with_an_unanswered_call_is_told_whole(model_of: Calla
     found = list(blocks(body))
     kinds = ("tool_use", "function_call", "function")
     uses = [b for b in found if b.get("type") in kinds and ("id" in b or "call_id" in b)]
-    results = [b.get("tool_use_id") or b.get("tool_call_id") or b.get("call_id") for b in found
-               if b.get("type") in ("tool_result", "function_call_output") or b.get("role") == "tool"]
+    results = [
+        b.get("tool_use_id") or b.get("tool_call_id") or b.get("call_id")
+        for b in found
+        if b.get("type") in ("tool_result", "function_call_output") or b.get("role") == "tool"
+    ]
     assert [use.get("call_id") or use["id"] for use in uses] == ["toolu_x"] == results
 
 
@@ -71,8 +74,14 @@ def test_no_empty_text_and_no_empty_message_is_sent(model_of: Callable[..., Mode
     model = model_of(api)
     call = ToolCall("t1", "bash", {"command": "true"})
     empty = ToolResultMessage("t1", "bash", [TextContent("")], False, 3)
-    body, _ = asked(model, UserMessage([TextContent(" "), TextContent("hi")], 1), said(model, TextContent(""), call),
-                    empty, said(model, TextContent("\n"), stop="stop"), UserMessage("", 4))
+    body, _ = asked(
+        model,
+        UserMessage([TextContent(" "), TextContent("hi")], 1),
+        said(model, TextContent(""), call),
+        empty,
+        said(model, TextContent("\n"), stop="stop"),
+        UserMessage("", 4),
+    )
     for item in body.get("messages") or body["input"]:
         assert item.get("content") or item.get("tool_calls") or item.get("call_id"), item
     for block in blocks(body):
@@ -94,8 +103,11 @@ def test_one_id_in_two_turns_becomes_two(model_of: Callable[..., Model], api: st
     answer = ToolResultMessage("call/0", "bash", [TextContent("x")], False, 3)
     turn: list[Message] = [said(model, ToolCall("call/0", "bash", {})), answer]
     body, _ = asked(model, UserMessage("hi", 1), *turn, *turn)
-    ids = [b.get("tool_use_id") or b.get("tool_call_id") or b.get("call_id") for b in blocks(body)
-           if b.get("type") in ("tool_result", "function_call_output") or b.get("role") == "tool"]
+    ids = [
+        b.get("tool_use_id") or b.get("tool_call_id") or b.get("call_id")
+        for b in blocks(body)
+        if b.get("type") in ("tool_result", "function_call_output") or b.get("role") == "tool"
+    ]
     assert len(set(ids)) == 2
 
 
@@ -186,9 +198,7 @@ def test_anthropic_caches_system_tools_and_the_last_user_block(
         ("high", {"compat": {"forceAdaptiveThinking": True}}, {"type": "adaptive", "display": "summarized"}),
     ],
 )
-def test_anthropic_thinking(
-    model_of: Callable[..., Model], level: str, changes: dict[str, Any], thinking: Any
-) -> None:
+def test_anthropic_thinking(model_of: Callable[..., Model], level: str, changes: dict[str, Any], thinking: Any) -> None:
     model = model_of(sampling_params={"temperature": 0.3, "top_k": 5}, **changes)
     body, request = asked(model, UserMessage("hi", 1), thinking_level=level)
     assert body.get("thinking") == thinking
@@ -236,7 +246,9 @@ def test_chat_history_has_strings_calls_and_one_message_with_all_the_images_of_a
     assert (system["role"], user["content"], assistant["content"]) == ("developer", "hi", None)
     assert assistant["reasoning"] == "hm"
     assert assistant["tool_calls"][0] == {
-        "id": "a", "type": "function", "function": {"name": "bash", "arguments": '{"c":1}'}
+        "id": "a",
+        "type": "function",
+        "function": {"name": "bash", "arguments": '{"c":1}'},
     }
     assert (first["role"], second["tool_call_id"], bool(first["content"])) == ("tool", "b", True)
     assert [part["type"] for part in images["content"]] == ["text", "image_url", "image_url"]

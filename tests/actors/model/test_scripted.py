@@ -63,7 +63,8 @@ def test_lines_make_blocks_and_tool_calls_end_a_reply(said: Callable[..., Assist
     first = said(script)
     assert first.content[:2] == [ThinkingContent("hm m"), TextContent("look")]
     assert [(call.name, call.arguments) for call in first.tool_calls] == [
-        ("bash", {"command": "ls"}), ("read", {"path": "a"})
+        ("bash", {"command": "ls"}),
+        ("read", {"path": "a"}),
     ]
     assert (first.stop_reason, len({call.id for call in first.tool_calls})) == ("toolUse", 2)
     assert (said(script, 1).content, said(script, 1).stop_reason) == ([TextContent("bye now")], "stop")
@@ -95,9 +96,16 @@ def scripted(tmp_path: Path, model_of: Callable[..., Model], *lines: str) -> Mod
 def test_the_nth_record_answers_the_nth_request_and_the_last_repeats(
     tmp_path: Path, model_of: Callable[..., Model]
 ) -> None:
-    model = scripted(tmp_path, model_of, "// a comment", '{"text": "one", "thinking": "t"}', "",
-                     '{"tool": {"name": "bash", "arguments": {"a": 1}}, "tools": [{"name": "ls"}]}',
-                     '{"error": "Overloaded", "status": 529}', '{"text": "last", "stop": "length"}')
+    model = scripted(
+        tmp_path,
+        model_of,
+        "// a comment",
+        '{"text": "one", "thinking": "t"}',
+        "",
+        '{"tool": {"name": "bash", "arguments": {"a": 1}}, "tools": [{"name": "ls"}]}',
+        '{"error": "Overloaded", "status": 529}',
+        '{"text": "last", "stop": "length"}',
+    )
     transport = Transport(TransportSettings())
     replies = [ask(transport, model, UserMessage("x", 1))[0] for _ in range(5)]
     assert replies[0].content == [ThinkingContent("t"), TextContent("one")]
@@ -122,9 +130,7 @@ def test_a_script_may_end_with_an_error(tmp_path: Path, model_of: Callable[..., 
         (["// nothing"], "it has no record that answers a request"),
     ],
 )
-def test_a_bad_script_is_named(
-    tmp_path: Path, model_of: Callable[..., Model], lines: list[str], text: str
-) -> None:
+def test_a_bad_script_is_named(tmp_path: Path, model_of: Callable[..., Model], lines: list[str], text: str) -> None:
     model = scripted(tmp_path, model_of, *lines)
     with pytest.raises(TransportError) as caught:
         ask(Transport(TransportSettings()), model, UserMessage("x", 1))

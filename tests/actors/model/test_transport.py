@@ -140,13 +140,14 @@ def test_connections_are_used_again_and_a_stale_one_is_replaced(serving: Serving
 
     url = serving(serve).url
     assert [Running(transport, url).all()[1:] for _ in range(4)] == [
-        (b"1.1", None), (b"1.2", None), (b"2.1", None), (b"2.2", None)
+        (b"1.1", None),
+        (b"1.2", None),
+        (b"2.1", None),
+        (b"2.2", None),
     ]
 
 
-def test_a_new_connection_that_closes_without_a_word_is_not_tried_again(
-    serving: Serving, transport: Transport
-) -> None:
+def test_a_new_connection_that_closes_without_a_word_is_not_tried_again(serving: Serving, transport: Transport) -> None:
     server = serving(lambda connection: connection.request())
     status, body, error = Running(transport, server.url).all()
     assert (status, body, server.accepted) == (None, b"", 1)
@@ -410,9 +411,26 @@ def test_tls_trusts_the_given_ca_file_and_nobody_else(
     needs("openssl")
     key, certificate = tmp_path / "key.pem", tmp_path / "cert.pem"
     subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
-         "-addext", "subjectAltName=DNS:localhost", "-keyout", str(key), "-out", str(certificate)],
-        check=True, capture_output=True,
+        [
+            "openssl",
+            "req",
+            "-x509",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-days",
+            "2",
+            "-subj",
+            "/CN=localhost",
+            "-addext",
+            "subjectAltName=DNS:localhost",
+            "-keyout",
+            str(key),
+            "-out",
+            str(certificate),
+        ],
+        check=True,
+        capture_output=True,
     )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
