@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from typing import Any
 
 from actors.session.context import Context, ContextMessage, build_context
 from actors.session.file import OpenedSession
 from actors.session.naming import iso_time
 from actors.session.tree import Tree
+from actors.session.turn import Said
+from protocol.codec import encode
 from protocol.entries import message_line, read_entry
+from protocol.messages import Message
 
 
 class History:
@@ -55,6 +59,32 @@ class History:
     @property
     def has_level(self) -> bool:
         """Whether the branch names a thinking level."""
+        return any(entry.head.type == "thinking_level_change" for entry in self.tree.path(self.tree.leaf_id))
+
+    def append(self, kind: str, **fields: Any) -> str:
+        """An entry that is no message, from wire names; its id."""
+        entry_id = self.tree.new_id(self._uuid4)
+        entry = {"type": kind, "id": entry_id, "parentId": self.tree.leaf_id, "timestamp": iso_time(self._now())}
+        self._write(encode({**entry, **fields}))
+        return entry_id
+
+    def say(self, message: Said) -> None:
+        """A message of the run: in the file, then in the context."""
+        entry_id = self._append_message(message.raw)
+        self.messages.append(ContextMessage(message.raw, entry_id, message.message))
+
+    def record(self, message: Message, raw: bytes, *, wait: bool) -> None:
+        """A message that the run did not make. With `wait` it joins the context only when the run settles."""
+        entry_id = self._append_message(raw)
+        (self._waiting if wait else self.messages).append(ContextMessage(raw, entry_id, message))
+
+    def settle(self) -> None:
+        """The run is over: what waited joins the context."""
+        self.messages += self._waiting
+        self._waiting.clear()
+
+    def holds(self, raw: bytes) -> bool:
+        """Whether a message with exactly this JSON is recorded."""
         return any(bytes(entry.head.message or b"") == raw for entry in self.tree.entries)
 
     def drop_last(self) -> None:

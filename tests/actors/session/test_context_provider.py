@@ -118,9 +118,15 @@ def test_of_two_results_the_first_is_kept_and_orphans_are_dropped() -> None:
     assert shown == (reply, result("t1", "first"), user())
 
 
-def test_a_result_behind_another_message_is_too_late() -> None:
+def test_what_the_client_ran_while_tools_worked_is_shown_after_their_results() -> None:
+    reply = calls("t1", "t2")
+    mixed = [reply, result("t1"), user(), result("t2"), reply]
+    assert provider_view(mixed) == (reply, result("t1"), result("t2"), user(), reply)
+
+
+def test_a_user_message_behind_an_unanswered_call_follows_the_derived_result() -> None:
     reply = calls("t1")
-    assert provider_view([reply, user(), result("t1")]) == (reply, interrupted("t1"), user())
+    assert provider_view([reply, user()]) == (reply, interrupted("t1"), user())
 
 
 def test_an_excluded_message_does_not_part_a_call_from_its_result() -> None:
