@@ -25,7 +25,10 @@ def tree_data(
 ) -> bytes:
     """`{"tree": [...], "leafId": ...}`. Entries are positions in `raws` (encoded JSON); `children[position]` are
     those of one entry, in order; `labels[position]` is its label and the label's time. No entry may be its own
-    ancestor."""
+    ancestor.
+
+    Children stand before their entry: a client that looks at the head of a record too deep for its JSON library finds
+    the response's own `type` and `id` there, and no entry's."""
     parts = [b'{"tree":[']
     stack = _siblings(roots)
     while stack:
@@ -33,8 +36,8 @@ def tree_data(
         if position == _CLOSING:
             parts.append(text)
             continue
-        parts += (text, b'{"entry":', raws[position], b',"children":[')
-        stack.append((_CLOSING, _closing(labels[position]) if position in labels else b"]}"))
+        parts += (text, b'{"children":[')
+        stack.append((_CLOSING, _closing(raws[position], labels.get(position))))
         if children[position]:
             stack += _siblings(children[position])
     parts += (b'],"leafId":', encode(leaf_id), b"}")
@@ -48,8 +51,10 @@ def _siblings(positions: Sequence[int]) -> list[tuple[int, bytes]]:
     return [(position, b",") for position in positions[:0:-1]] + [(positions[0], b"")]
 
 
-def _closing(label: tuple[str, str]) -> bytes:
-    return b'],"label":' + encode(label[0]) + b',"labelTimestamp":' + encode(label[1]) + b"}"
+def _closing(entry: bytes, label: tuple[str, str] | None) -> bytes:
+    if label is None:
+        return b'],"entry":' + entry + b"}"
+    return b'],"entry":' + entry + b',"label":' + encode(label[0]) + b',"labelTimestamp":' + encode(label[1]) + b"}"
 
 
 def read_deep(data: bytes) -> Any:

@@ -7,13 +7,12 @@ are the constructors' parameters and the few `connect` calls that close circles 
 from __future__ import annotations
 
 import os
-import secrets
 import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from actors.base import Address, Child, StartPump
 from actors.clock import Clock
@@ -40,7 +39,6 @@ from actors.mail import (
 from actors.model.actor import ModelCall
 from actors.model.dialects import http_error_text, reader_for
 from actors.model.stream import StreamOpener
-from actors.model.transport import Transport, TransportSettings
 from actors.preferences import Preferences
 from actors.session.actor import Session
 from actors.session.desk import SessionDesk
@@ -61,12 +59,15 @@ from actors.tool.table import DEFAULT_TOOLS, Tool, builtin_tools
 from actors.writer import Writer
 from protocol.model import Model, ThinkingLevel
 from runtime.root import Root
-from runtime.settings import save_setting
+from runtime.settings import Settings, save_setting
 from runtime.startup import Startup
 from runtime.stdio import StdoutSink, complain, read_stdin
 from runtime.system_prompt import build_system_prompt
 from runtime.threads import ThreadHost
 from runtime.uuid7 import uuid7
+
+if TYPE_CHECKING:
+    from actors.model.transport import Transport, TransportSettings
 
 
 def now_ms() -> int:
@@ -85,9 +86,9 @@ class House:
         self._env = env
         self._pump = pump
         settings = startup.settings
-        self._transport = Transport(_transport_settings(startup))
+        self._transport = _LazyTransport(startup.settings)
         self._streams = StreamOpener(
-            pump, self._transport, lambda model: startup.credentials.resolve(model.provider, model)
+            pump, self._transport.get, lambda model: startup.credentials.resolve(model.provider, model)
         )
         self._opener = Opener(pump, STAMPS, startup.directory, startup.cwd)
         self._processes = ProcessLauncher(pump, settings.shell_path, settings.shell_command_prefix, _which)
@@ -131,7 +132,7 @@ class House:
 
     def _warm(self) -> None:
         """Loads the HTTP stack once the first response has left: it costs 0.1 s that nobody should wait for."""
-        self._pump("warm", self._transport.warm)
+        self._pump("warm", lambda: self._transport.get().warm())
 
     # -- what sessions and desks start
 
@@ -283,7 +284,7 @@ def _spill(session_id: str) -> Spill:
     import tempfile
 
     uid = os.getuid() if hasattr(os, "getuid") else 0
-    return Spill(tempfile.gettempdir(), session_id, uid, lambda: secrets.token_hex(8))
+    return Spill(tempfile.gettempdir(), session_id, uid, lambda: os.urandom(8).hex())
 
 
 def _which(name: str) -> str | None:
@@ -292,8 +293,24 @@ def _which(name: str) -> str | None:
     return which(name)
 
 
-def _transport_settings(startup: Startup) -> TransportSettings:
-    settings = startup.settings
+class _LazyTransport:
+    """The one transport, made in the first pump that needs it: its imports cost 10 ms that no start should pay."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._made: list[Transport] = []
+
+    def get(self) -> Transport:
+        if not self._made:
+            from actors.model.transport import Transport
+
+            # two pumps may both make one; the first in the list is the one that all use
+            self._made.append(Transport(_transport_settings(self._settings)))
+        return self._made[0]
+
+
+def _transport_settings(settings: Settings) -> TransportSettings:
+    from actors.model.transport import TransportSettings
 
     def seconds(milliseconds: int) -> float | None:
         return milliseconds / 1000 or None

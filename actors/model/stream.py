@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from actors.base import Address, StartPump
 from actors.mail import ModelCallMail, ModelRequest, StreamBytes, StreamEnded, StreamHead
 from actors.model.dialects import build_request
 from actors.model.prompt import Credential, HttpRequest
-from actors.model.transport import Abort, Transport, TransportError
 from actors.pump import Window
 from protocol.model import Model
+
+if TYPE_CHECKING:
+    from actors.model.transport import Abort, Transport
 
 
 class PumpedStream:
     """A request and the window between the provider and the client."""
 
-    def __init__(self) -> None:
-        self.abort = Abort()
+    def __init__(self, abort: Abort) -> None:
+        self.abort = abort
         self.window = Window()
 
     def release(self) -> None:
@@ -29,16 +32,20 @@ class PumpedStream:
 
 
 class StreamOpener:
-    """Opens streams for the ModelCall actors. `resolve` finds the credential of a model, may run commands for it, and
+    """Opens streams for the ModelCall actors. `transport` makes the transport when it is first needed; `resolve` finds the credential of a model, may run commands for it, and
     raises `ValueError` with a text for the user."""
 
-    def __init__(self, start_pump: StartPump, transport: Transport, resolve: Callable[[Model], Credential]) -> None:
+    def __init__(
+        self, start_pump: StartPump, transport: Callable[[], Transport], resolve: Callable[[Model], Credential]
+    ) -> None:
         self._start_pump = start_pump
         self._transport = transport
         self._resolve = resolve
 
     def open(self, request: ModelRequest, call: Address[ModelCallMail]) -> PumpedStream:
-        stream = PumpedStream()
+        from actors.model.transport import Abort
+
+        stream = PumpedStream(Abort())
         self._start_pump("model-pump", lambda: self._run(request, call, stream))
         return stream
 
@@ -54,8 +61,10 @@ class StreamOpener:
             if ack is not None:
                 call.tell(StreamBytes(data, ack))
 
+        from actors.model.transport import TransportError
+
         try:
-            self._transport.stream(build, stream.abort, tell_head, tell_bytes)
+            self._transport().stream(build, stream.abort, tell_head, tell_bytes)
             call.tell(StreamEnded())
         except TransportError as error:
             call.tell(StreamEnded(str(error)))

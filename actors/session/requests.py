@@ -23,7 +23,7 @@ from actors.mail import (
     ShellPlan,
     Ticket,
 )
-from actors.session.context import context_usage
+from actors.session.context import context_usage, messages_data
 from actors.session.forking import fork_messages, user_text
 from actors.session.journal import JournalError
 from actors.session.provider_view import shown_message
@@ -42,7 +42,6 @@ from protocol.responses import (
     Navigated,
     SessionState,
 )
-from protocol.tree_json import tree_data
 
 if TYPE_CHECKING:
     from actors.session.actor import Session
@@ -206,28 +205,16 @@ class Requests:
         )
 
     def _get_messages(self, ticket: Ticket, _: c.GetMessages) -> None:
-        messages = b",".join([message.raw for message in self._history.messages])
-        self._outbox.ok(ticket, b'{"messages":[' + messages + b"]}")
+        self._outbox.ok(ticket, messages_data(self._history.messages))
 
     def _get_entries(self, ticket: Ticket, command: c.GetEntries) -> None:
         try:
-            entries = self._history.tree.entries_after(command.since)
+            self._outbox.ok(ticket, self._history.tree.entries_data(command.since))
         except UnknownEntry as error:
             self._outbox.failed(ticket, str(error))
-            return
-        leaf = encode(self._history.tree.leaf_id)
-        self._outbox.ok(ticket, b'{"entries":[' + b",".join(entries) + b'],"leafId":' + leaf + b"}")
 
     def _get_tree(self, ticket: Ticket, _: c.GetTree) -> None:
-        tree = self._history.tree
-        roots, children = tree.shape()
-        labels = tree.labels()
-        marks = (
-            {place: labels[entry.head.id] for place, entry in enumerate(tree.entries) if entry.head.id in labels}
-            if labels
-            else {}
-        )
-        self._outbox.ok(ticket, tree_data(tree.raws, roots, children, marks, tree.leaf_id))
+        self._outbox.ok(ticket, self._history.tree.tree_data())
 
     def _get_fork_messages(self, ticket: Ticket, _: c.GetForkMessages) -> None:
         self._outbox.ok(ticket, ForkMessageList(fork_messages(self._history.tree)))

@@ -66,7 +66,7 @@ def test_a_chain_of_four_thousand_entries_round_trips() -> None:
 
 def test_entries_are_copied_as_they_stand() -> None:
     assert tree_data([b'{"n": 1e400}'], [0], [[]], {}, None) == (
-        b'{"tree":[{"entry":{"n": 1e400},"children":[]}],"leafId":null}'
+        b'{"tree":[{"children":[],"entry":{"n": 1e400}}],"leafId":null}'
     )
 
 
