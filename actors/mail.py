@@ -125,7 +125,7 @@ class Replace(Struct, frozen=True):
 
 
 class TargetOpened(Struct, frozen=True):
-    """The pump opened what was asked for. `serial` is the replacement's, or 0 for a session that died."""
+    """The pump opened what was asked for. `serial` is the replacement's, or minus the key of a session that died."""
 
     serial: int
     opened: OpenedSession
@@ -158,9 +158,11 @@ class Retired(Struct, frozen=True):
 
 
 class SessionGone(Struct, frozen=True):
-    """A retired session has recorded its last bash: it can be stopped."""
+    """A retired session has recorded its last bash: it can be stopped, unless it was called back meanwhile. `heard`
+    counts the `Retire` and `BecomeCurrent` that it has had."""
 
     key: int
+    heard: int
 
 
 class SessionReloaded(Struct, frozen=True):
@@ -237,7 +239,6 @@ class QueueView(Struct, frozen=True):
 
     steering: tuple[str, ...] = ()
     follow_up: tuple[str, ...] = ()
-    held: int = 0
     paused: bool = False
 
     @property

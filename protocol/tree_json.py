@@ -33,15 +33,29 @@ def tree_data(
     stack = _siblings(roots)
     while stack:
         position, text = stack.pop()
+        parts.append(text)
         if position == _CLOSING:
-            parts.append(text)
             continue
-        parts += (text, b'{"children":[')
-        stack.append((_CLOSING, _closing(raws[position], labels.get(position))))
-        if children[position]:
-            stack += _siblings(children[position])
+        chain = _chain(position, children)
+        parts.append(b'{"children":[' * len(chain))
+        closing = _closing(chain, raws, labels)
+        below = children[chain[-1]]
+        if below:
+            stack.append((_CLOSING, b"".join(closing)))
+            stack += _siblings(below)
+        else:
+            parts += closing
     parts += (b'],"leafId":', encode(leaf_id), b"}")
     return b"".join(parts)
+
+
+def _chain(position: int, children: Sequence[Sequence[int]]) -> list[int]:
+    """`position` and what hangs below it one by one: a conversation is mostly that, and needs no stack."""
+    chain = [position]
+    while len(below := children[position]) == 1:
+        position = below[0]
+        chain.append(position)
+    return chain
 
 
 def _siblings(positions: Sequence[int]) -> list[tuple[int, bytes]]:
@@ -51,10 +65,17 @@ def _siblings(positions: Sequence[int]) -> list[tuple[int, bytes]]:
     return [(position, b",") for position in positions[:0:-1]] + [(positions[0], b"")]
 
 
-def _closing(entry: bytes, label: tuple[str, str] | None) -> bytes:
-    if label is None:
-        return b'],"entry":' + entry + b"}"
-    return b'],"entry":' + entry + b',"label":' + encode(label[0]) + b',"labelTimestamp":' + encode(label[1]) + b"}"
+def _closing(chain: list[int], raws: Sequence[bytes], labels: Mapping[int, tuple[str, str]]) -> list[bytes]:
+    """What ends the nodes of `chain`, the innermost first."""
+    parts: list[bytes] = []
+    for position in reversed(chain):
+        label = labels.get(position) if labels else None
+        if label is None:
+            parts += (b'],"entry":', raws[position], b"}")
+        else:
+            marks = b',"label":' + encode(label[0]) + b',"labelTimestamp":' + encode(label[1])
+            parts += (b'],"entry":', raws[position], marks, b"}")
+    return parts
 
 
 def read_deep(data: bytes) -> Any:

@@ -84,6 +84,10 @@ class ModelCall(Actor[ModelCallMail]):
         else:
             assert_never(mail)
 
+    def last_words(self, unread: list[ModelCallMail]) -> None:
+        """Lets go of the pump, which would wait for its acks."""
+        self._stream.cut()
+
     def _read(self, data: bytes, ack: Ack | None) -> None:
         if self._over:
             _settle(ack)

@@ -32,8 +32,9 @@ class PumpedStream:
 
 
 class StreamOpener:
-    """Opens streams for the ModelCall actors. `transport` makes the transport when it is first needed; `resolve` finds the credential of a model, may run commands for it, and
-    raises `ValueError` with a text for the user."""
+    """Opens streams for the ModelCall actors. `transport` gives the process's one transport, made when it is first
+    needed; `resolve` finds the credential of a model, may run commands for it, and raises `ValueError` with a text for
+    the user."""
 
     def __init__(
         self, start_pump: StartPump, transport: Callable[[], Transport], resolve: Callable[[Model], Credential]

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from actors.model.light_import import import_httpcore2
 from actors.model.prompt import HttpRequest
 from actors.model.transport_call import Call, Foreign
 
@@ -87,8 +88,8 @@ def _shut_down(sock: socket.socket | None) -> None:
 
 
 class Transport:
-    """The process's one HTTP client. Measured: httpcore2 alone takes 15 MB PSS and 0.10 s to import and build, the
-    httpx2 client over it 19.5 MB and 0.18 s, and it would not say which socket a reused connection blocks on."""
+    """The process's one HTTP client. Measured: httpcore2 alone takes 15 MB PSS and 0.10 s to import and build (see
+    `light_import` for less), the httpx2 client over it 19.5 MB and 0.18 s, and it would not say which socket a reused connection blocks on."""
 
     def __init__(self, settings: TransportSettings) -> None:
         self._settings = settings
@@ -200,6 +201,7 @@ class Transport:
         return self._pools.get(key) or self._pools.setdefault(key, self._new_pool(is_tls, is_proxied))
 
     def _new_pool(self, is_tls: bool, is_proxied: bool) -> Any:
+        import_httpcore2()
         import httpcore2
 
         from actors.model.network import Network

@@ -84,6 +84,7 @@ class Session(Actor[SessionMail]):
         self._told_retired = False
         self._no_more_commands = False
         self._gone = False
+        self._heard = 0
         self._adopted: set[int] = set()
         self._reload: Reload | None = None
 
@@ -94,6 +95,8 @@ class Session(Actor[SessionMail]):
         )
         self._requests = Requests(self)
         self._requests.choose_model(first=self.key == 1)
+        if self.key == 1 and self.services.name is not None:
+            self._requests.name(self.services.name)
         self._in_order: dict[type[Any], Callable[[Any], None]] = {
             Retire: self._retire,
             DescribeFork: self._describe_fork,
@@ -286,13 +289,15 @@ class Session(Actor[SessionMail]):
         self.services.desk.tell(ForkReady(mail.ticket, plan.lines, plan.parent_session, plan.text))
 
     def _retire(self, mail: Retire) -> None:
+        self._heard += 1
         self._retiring = True
-        self._told_retired = False
+        self._told_retired = self._gone = False
         self.tell_queue(ClearQueue(None))
         self.loop.abort()
 
     def _become_current(self, mail: BecomeCurrent) -> None:
-        self._retiring = self._told_retired = self._no_more_commands = False
+        self._heard += 1
+        self._retiring = self._told_retired = self._no_more_commands = self._gone = False
         for kind, mode in mail.modes.items():
             if self.modes.get(kind) != mode:
                 self.modes[kind] = mode
@@ -318,8 +323,7 @@ class Session(Actor[SessionMail]):
             self.services.desk.tell(Retired(self.key, dict(self.modes)))
         if self._told_retired and self._no_more_commands and not self.shells and not self._gone:
             self._gone = True
-            self.history.close()
-            self.services.desk.tell(SessionGone(self.key))
+            self.services.desk.tell(SessionGone(self.key, self._heard))
 
     def _finish_reload(self, mail: Reload) -> None:
         self._reload = None

@@ -78,7 +78,12 @@ class Slot(Struct):
     key: int
     opened: OpenedSession
     address: Child[SessionMail]
-    died_at: int | None = None
+    told: int = 0
+
+    def tell(self, mail: Retire | BecomeCurrent) -> None:
+        """Counted, so that a `SessionGone` which crossed it on the way is known as out of date."""
+        self.told += 1
+        self.address.tell(mail)
 
 
 class Replacement(Struct):
@@ -139,13 +144,13 @@ class SessionDesk(Actor[SessionDeskMail]):
             case ForkReady():
                 self._fork(mail)
             case ForkRefused(ticket, error):
-                self._refuse(error)
+                self._refuse_this(ticket.serial, error)
             case Retired(key, modes):
                 self._retired(key, modes)
-            case SessionGone(key):
-                self._forget(key)
+            case SessionGone(key, heard):
+                self._forget(key, heard)
             case SessionReloaded(ticket, error):
-                self._reloaded(error)
+                self._reloaded(ticket.serial, error)
             case CloseSessions():
                 self._close()
             case Down(key, error):
@@ -199,7 +204,7 @@ class SessionDesk(Actor[SessionDeskMail]):
 
     def _fork(self, mail: ForkReady) -> None:
         slot = self._slots.get(self._current)
-        if self._replacement is None or slot is None:
+        if self._replacement is None or not self._is_open(mail.ticket.serial) or slot is None:
             return
         if mail.text is not None:
             self._replacement.data = encode(Forked(False, mail.text))
@@ -212,19 +217,18 @@ class SessionDesk(Actor[SessionDeskMail]):
     def _opened(self, serial: int, opened: OpenedSession) -> None:
         for note in opened.notes:
             self._complain(note)
-        if serial == 0:
-            self._reopened(opened)
-        elif self._replacement is None or self._replacement.ticket.serial != serial or self._closing:
-            opened.journal.close()
-            self._refuse(CLOSING)
-        else:
+        if serial < 0:
+            self._reopened(-serial, opened)
+        elif self._is_open(serial):
             self._hand_over(self._start(opened))
+        else:  # it was answered meanwhile
+            opened.journal.close()
 
     def _failed(self, serial: int, error: str) -> None:
-        if serial == 0:
+        if serial < 0:
             self._root.tell(Down("session", f"it cannot be opened again: {error}"))
         else:
-            self._refuse(error)
+            self._refuse_this(serial, error)
 
     def _hand_over(self, successor: int) -> None:
         assert self._replacement is not None
@@ -233,7 +237,7 @@ class SessionDesk(Actor[SessionDeskMail]):
         if slot is None:  # it died meanwhile
             self._promote(successor)
         else:
-            slot.address.tell(Retire())
+            slot.tell(Retire())
 
     def _retired(self, key: int, modes: Modes) -> None:
         if key != self._current:
@@ -242,20 +246,28 @@ class SessionDesk(Actor[SessionDeskMail]):
         if self._replacement is not None and self._replacement.successor is not None:
             self._promote(self._replacement.successor)
         elif not self._closing:  # its successor died: it stays
-            self._slots[key].address.tell(BecomeCurrent(modes))
+            self._slots[key].tell(BecomeCurrent(modes))
 
     def _promote(self, successor: int) -> None:
         assert self._replacement is not None
         self._current = successor
-        address = self._slots[successor].address
-        address.tell(BecomeCurrent(self._modes))
-        self._intake.tell(SessionCurrent(address))
+        slot = self._slots[successor]
+        slot.tell(BecomeCurrent(self._modes))
+        self._intake.tell(SessionCurrent(slot.address))
         self._answer(self._replacement.ticket.ok(self._replacement.data))
 
-    def _reloaded(self, error: str | None) -> None:
-        if self._replacement is not None and error is None:
+    def _reloaded(self, serial: int, error: str | None) -> None:
+        if error is not None:
+            self._refuse_this(serial, error)
+        elif self._replacement is not None and self._is_open(serial):
             self._answer(self._replacement.ticket.ok(encode(Cancelled(False))))
-        elif error is not None:
+
+    def _is_open(self, serial: int) -> bool:
+        """Whether the replacement under way is this one: what an earlier one asked for may come late."""
+        return self._replacement is not None and self._replacement.ticket.serial == serial
+
+    def _refuse_this(self, serial: int, error: str) -> None:
+        if self._is_open(serial):
             self._refuse(error)
 
     def _refuse(self, error: str) -> None:
@@ -282,15 +294,22 @@ class SessionDesk(Actor[SessionDeskMail]):
                 return slot
         return None
 
-    def _forget(self, key: int) -> None:
-        slot = self._slots.pop(key, None)
-        if slot is not None:
-            slot.address.stop()
+    def _forget(self, key: int, heard: int) -> None:
+        """A session that is called back, or about to be, lives on."""
+        slot = self._slots.get(key)
+        called_back = self._replacement is not None and self._replacement.successor == key
+        if slot is None or slot.told != heard or called_back:
+            return
+        del self._slots[key]
+        slot.opened.journal.close()
+        slot.address.stop()
 
     def _bury(self, key: int, error: str) -> None:
         """Opens the file of a session that died again, so that its shell requests find their home and a client that
         goes on finds its session."""
-        slot = self._slots.pop(key)
+        slot = self._slots.pop(key, None)
+        if slot is None:  # it had nothing left to do
+            return
         self._complain(f"the session died and is opened again: {error}")
         name = slot.opened.journal.path or slot.opened.header.id
         died, self._deaths[name] = self._deaths.get(name), self._now()
@@ -300,23 +319,24 @@ class SessionDesk(Actor[SessionDeskMail]):
             self._root.tell(Down("session", error))
             return
         self._dead[key] = (slot, error)
-        if key == self._current and self._replacement is not None and self._replacement.successor is not None:
-            self._promote(self._replacement.successor)
-        else:
+        successor = self._replacement.successor if self._replacement is not None else None
+        if key == self._current and successor is not None:
+            self._promote(successor)
+        elif key in (self._current, successor):
             self._refuse(f"the session failed: {error}")
         again = Target("new", slot.opened) if path is None else Target("file", slot.opened, path=path)
-        self._open_target(0, again, self.me)
+        self._open_target(-key, again, self.me)
 
-    def _reopened(self, opened: OpenedSession) -> None:
-        key, (slot, error) = next(iter(self._dead.items()))
-        del self._dead[key]
+    def _reopened(self, key: int, opened: OpenedSession) -> None:
+        slot, error = self._dead.pop(key)
         successor = self._start(opened)
-        address = self._slots[successor].address
+        reborn = self._slots[successor]
+        address = reborn.address
         if key == self._current:
             self._current = successor
             self._intake.tell(SessionCurrent(address))
         else:
-            address.tell(Retire())
+            reborn.tell(Retire())
             address.tell(NoMoreCommands())
         self._shells.tell(HomeMoved(slot.address, address, f"the session failed: {error}"))
         if self._closing:
@@ -331,7 +351,7 @@ class SessionDesk(Actor[SessionDeskMail]):
 
     def _retire_all(self) -> None:
         for slot in self._slots.values():
-            slot.address.tell(Retire())
+            slot.tell(Retire())
             slot.address.tell(NoMoreCommands())
 
     def _tell_closed(self) -> None:

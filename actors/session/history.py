@@ -91,9 +91,6 @@ class History:
         """Takes the last message out of the live context; the file keeps it."""
         self.messages.pop()
 
-    def close(self) -> None:
-        self.journal.close()
-
     def _append_message(self, raw: bytes) -> str:
         entry_id = self.tree.new_id(self._uuid4)
         self._write(message_line(entry_id, self.tree.leaf_id, iso_time(self._now()), raw))

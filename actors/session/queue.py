@@ -101,4 +101,4 @@ class Queue(Actor[QueueMail]):
         def texts(kind: QueueKind) -> tuple[str, ...]:
             return tuple(entry.text for entry in (*self._hold[kind], *self._live[kind]))
 
-        return QueueView(texts("steering"), texts("followUp"), self._paused)
+        return QueueView(texts("steering"), texts("followUp"), paused=self._paused)

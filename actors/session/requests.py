@@ -238,6 +238,15 @@ class Requests:
         self._outbox.event(SessionInfoChanged(name))
         self._outbox.ok(ticket)
 
+    def name(self, name: str) -> None:
+        """The name that the command line gave the first session."""
+        if self._history.tree.name == name.strip():
+            return
+        try:
+            self._history.append("session_info", name=name.strip())
+        except JournalError as error:
+            self._services.complain(str(error))
+
     def _set_label(self, ticket: Ticket, command: c.SetLabel) -> None:
         if command.entry_id not in self._history.tree:
             self._outbox.failed(ticket, f"Entry {command.entry_id} not found")

@@ -6,6 +6,7 @@ Text counts by UTF-16 units, four to a token. Pure. Source: `sessions.md` 2.9 an
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
 from actors.session.provider_view import shown_message
 from protocol.codec import encode
@@ -51,11 +52,15 @@ def message_tokens(message: Message) -> int:
 def estimate_tokens(messages: Iterable[Message]) -> int:
     """The tokens of a context: the usage of the last good reply that is not older than what stands before it, and the
     estimates of all that follows."""
-    tokens = newest = 0
-    for message in messages:
-        told = _told(message) if message.timestamp >= newest else 0
-        tokens = told or tokens + message_tokens(message)
-        newest = max(newest, message.timestamp)
+    messages = list(messages)
+    newest = list(accumulate((message.timestamp for message in messages), max))
+    tokens = 0
+    for position in range(len(messages) - 1, -1, -1):
+        message = messages[position]
+        told = _told(message)
+        if told and message.timestamp == newest[position]:
+            return tokens + told
+        tokens += message_tokens(message)
     return tokens
 
 

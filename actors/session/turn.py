@@ -55,7 +55,8 @@ class Emit(Struct, frozen=True):
 
 
 class Keep(Struct, frozen=True):
-    """Journal the message. If that fails, drop the effects after it and call `Run.broken`."""
+    """Journal the message, then call `Run.kept`. If that fails, drop the effects after it and call `Run.broken`.
+    It stands before the events of a whole message, so that a message that fails has never begun."""
 
     said: Said
 
@@ -180,6 +181,7 @@ class Run:
         return cancel + ending + self._finish()
 
     def kept(self, message: Said) -> None:
+        self._message_open = False
         self.messages.append(message)
 
     # -- replies
@@ -193,12 +195,10 @@ class Run:
 
     def _close_reply(self, reply: Said) -> Effects:
         opening: Effects = [] if self._message_open else [Emit(MessageStart(Raw(reply.raw)))]
-        self._message_open = True
-        return [*opening, Keep(reply), Emit(MessageEnd(Raw(reply.raw)))]
+        return [Keep(reply), *opening, Emit(MessageEnd(Raw(reply.raw)))]
 
     def _end_turn(self) -> Effects:
         assert self._reply is not None
-        self._message_open = False
         self._first_turn = False
         return [Emit(TurnEnd(Raw(self._reply.raw), [Raw(result.raw) for result in self._results]))]
 
@@ -214,10 +214,9 @@ class Run:
     # -- tools
 
     def _begin_tools(self) -> Effects:
-        self._message_open = False
         self.phase = "working"
         self._outputs = {}
-        self._sequential = self._one_by_one(self._calls)
+        self._sequential = self.aborted or self._one_by_one(self._calls)
         if self._sequential:
             self._next_call = 0
             return self._next_in_sequence()
@@ -250,7 +249,6 @@ class Run:
         return effects + self._after_tools()
 
     def _refuse_calls(self) -> Effects:
-        self._message_open = False
         self._outputs = {}
         effects: Effects = []
         for place, call in enumerate(self._calls):
@@ -289,7 +287,7 @@ def failure(text: str) -> ToolOutput:
 
 
 def _say(message: Said) -> Effects:
-    return [Emit(MessageStart(Raw(message.raw))), Keep(message), Emit(MessageEnd(Raw(message.raw)))]
+    return [Keep(message), Emit(MessageStart(Raw(message.raw))), Emit(MessageEnd(Raw(message.raw)))]
 
 
 def _inject(injected: Injected) -> Effects:

@@ -130,11 +130,12 @@ class Shell(Actor[ShellMail]):
     # -- the end
 
     def _finish(self, code: int | None, error: str | None) -> None:
+        message = None
         if error is not None and not self._cancelled:
             self._writer.tell(Write((self._ticket.failed(error),)))
-            self._home.tell(BashFinished(self._ticket.serial, None, self.me))
-            return
-        self._finished = BashFinished(self._ticket.serial, self._message(code), self.me)
+        else:
+            message = self._message(code)
+        self._finished = BashFinished(self._ticket.serial, message, self.me)
         self._home.tell(self._finished)
 
     def _message(self, code: int | None) -> BashExecutionMessage:

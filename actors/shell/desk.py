@@ -61,7 +61,7 @@ class ShellDesk(Actor[ShellDeskMail]):
                         shell.tell(CancelShell())
                 self._writer.tell(Write((ticket.ok(),)))
             case ShellEnded(serial):
-                self._forget(serial)
+                self._end_shell(serial)
             case LeftBehind(remains):
                 self._keep(remains)
             case HomeMoved():
@@ -89,6 +89,12 @@ class ShellDesk(Actor[ShellDeskMail]):
         self._homes[serial] = mail.home
         if self._closing:
             shell.tell(CancelShell())
+
+    def _end_shell(self, serial: int) -> None:
+        """A home that adopted it may have been told so after the old one recorded it: it waits for no record then."""
+        if serial in self._shells and self._homes[serial] is not self._shells[serial][0].home:
+            self._homes[serial].tell(BashLost(serial))
+        self._forget(serial)
 
     def _forget(self, serial: int) -> None:
         self._shells.pop(serial, None)

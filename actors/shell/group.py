@@ -54,6 +54,16 @@ if sys.platform == "win32":
         """Nothing: a job object would be needed to tell."""
         return []
 
+    def descendants(roots: Iterable[int]) -> list[int]:
+        """The pids below `roots`."""
+        import psutil
+
+        found: list[int] = []
+        for root in roots:
+            with contextlib.suppress(psutil.Error):
+                found += [child.pid for child in psutil.Process(root).children(recursive=True)]
+        return found
+
     def kill_family(leader: int) -> None:
         """Ends `leader` and its descendants, as far as their parents live to be asked."""
         import psutil
@@ -90,13 +100,8 @@ else:
             send(pid, signal.SIGKILL)
 
     def _family(leader: int) -> set[int]:
-        found = set(_session(leader)) | {leader}
-        ask = list(found)
-        while ask:
-            fresh = [child for child in _children(ask.pop()) if child not in found]
-            found.update(fresh)
-            ask += fresh
-        return found
+        members = _session(leader)
+        return {leader, *members, *descendants([leader, *members])}
 
     def _session(leader: int) -> list[int]:
         return [pid for pid in _all_pids() if _session_of(pid) == leader]
@@ -112,12 +117,31 @@ else:
         def _all_pids() -> Iterable[int]:
             return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
-        def _children(pid: int) -> list[int]:
-            return [int(child) for child in _read(f"/proc/{pid}/task/{pid}/children").split()]
+        def descendants(roots: Iterable[int]) -> list[int]:
+            """The pids below `roots`, from the process table: not every kernel lists the children of a process."""
+            children: dict[int, list[int]] = {}
+            for pid in _all_pids():
+                children.setdefault(_parent(pid), []).append(pid)
+            waiting = list(roots)
+            seen = set(waiting)
+            found: list[int] = []
+            while waiting:
+                below = [pid for pid in children.get(waiting.pop(), ()) if pid not in seen]
+                seen.update(below)
+                found += below
+                waiting += below
+            return found
+
+        def _parent(pid: int) -> int:
+            fields = _after_name(pid).split()
+            return int(fields[1]) if len(fields) > 1 else 0
 
         def _is_zombie(pid: int) -> bool:
-            # The name in the second field may hold anything, brackets too: the state follows the last bracket.
-            return _read(f"/proc/{pid}/stat").rpartition(b")")[2].lstrip()[:1] in (b"Z", b"X", b"")
+            return _after_name(pid).lstrip()[:1] in (b"Z", b"X", b"")
+
+        def _after_name(pid: int) -> bytes:
+            """The fields from the state on. The name before them may hold anything, brackets too."""
+            return _read(f"/proc/{pid}/stat").rpartition(b")")[2]
 
         def _read(path: str) -> bytes:
             try:
@@ -133,13 +157,15 @@ else:
 
             return psutil.pids()
 
-        def _children(pid: int) -> list[int]:
+        def descendants(roots: Iterable[int]) -> list[int]:
+            """The pids below `roots`."""
             import psutil
 
-            try:
-                return [child.pid for child in psutil.Process(pid).children()]
-            except psutil.Error:
-                return []
+            found: list[int] = []
+            for root in roots:
+                with contextlib.suppress(psutil.Error):
+                    found += [child.pid for child in psutil.Process(root).children(recursive=True)]
+            return found
 
         def _is_zombie(pid: int) -> bool:
             import psutil

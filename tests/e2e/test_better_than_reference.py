@@ -6,6 +6,7 @@ import json
 import os
 import signal
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -193,10 +194,10 @@ def test_switching_away_and_back_while_a_bash_runs_finds_the_same_session(agent:
         let_go()
         assert a.wait({"type": "response", "id": "b"})["data"]["output"] == "up\nLATE\n"
         a.prompt("SAY three")
-        stored = [entry for entry in entries(path)[1:]]
+        stored = entries(path)[1:]
         roles = [message["role"] for message in a.request("get_messages")["data"]["messages"]]
     assert roles == ["user", "assistant", "user", "assistant", "bashExecution", "user", "assistant"]
-    assert all(entry["parentId"] == before["id"] for before, entry in zip(stored, stored[1:], strict=False))
+    assert all(entry["parentId"] == before["id"] for before, entry in pairwise(stored))
 
 
 def test_the_bash_result_of_a_session_that_was_never_saved_is_kept(agent: Start) -> None:

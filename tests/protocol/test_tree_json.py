@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from time import perf_counter
 from typing import Any
 
 import pytest
@@ -21,7 +20,7 @@ def raws_of(count: int) -> list[bytes]:
 def nested(position: int, children: list[list[int]], labels: dict[int, tuple[str, str]]) -> dict[str, Any]:
     """What the contract says a node is, built the recursive way."""
     below = [nested(child, children, labels) for child in children[position]]
-    node: dict[str, Any] = {"entry": {"id": str(position)}, "children": below}
+    node: dict[str, Any] = {"children": below, "entry": {"id": str(position)}}
     if position in labels:
         node["label"], node["labelTimestamp"] = labels[position]
     return node
@@ -54,9 +53,7 @@ def test_any_forest_is_written_as_the_contract_nests_it(
 def test_a_chain_of_four_thousand_entries_round_trips() -> None:
     count = 4000
     children = [[position + 1] for position in range(count - 1)] + [[]]
-    started = perf_counter()
     text = tree_data(raws_of(count), [0], children, {count - 1: ("deep", "t")}, str(count - 1))
-    assert perf_counter() - started < 0.5  # measured: 6 ms
     (node,) = read_deep(text)["tree"]
     for position in range(count - 1):
         assert node["entry"] == {"id": str(position)} and "label" not in node

@@ -1,0 +1,203 @@
+"""Session files in memory: journals with the promises of the real ones, and the pump that opens them.
+
+The disk keeps every line by path, the lock of each open file, and a log of who appended what, which the invariants
+read. It can be told to refuse an append.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import UNSET
+
+from actors.base import Address
+from actors.mail import SessionDeskMail, TargetFailed, TargetOpened
+from actors.session.desk import Target
+from actors.session.file import OpenedSession, SessionFileError, Stamps
+from actors.session.journal import JournalError, SessionInUse
+from actors.session.naming import iso_time
+from actors.session.reading import header_head, not_a_session
+from actors.session.tree import Entry
+from protocol.codec import encode
+from protocol.entries import SessionHeader, read_entry
+from runtime.simulation.scheduler import Scheduler
+
+DIRECTORY = "/simulated/sessions"
+CWD = "/simulated/work"
+
+
+class Disk:
+    """`refused` counts the appends that failed; the `refuse_at`-th append and `refusals - 1` after it do."""
+
+    def __init__(self, stamps: Stamps, in_memory: bool, refuse_at: int = 0, refusals: int = 1) -> None:
+        self.files: dict[str, list[bytes]] = {}
+        self.log: list[tuple[SimulatedJournal, bytes]] = []
+        self.in_memory = in_memory
+        self.refused = 0
+        self._stamps = stamps
+        self._open: set[str] = set()
+        self._appends = 0
+        self._refusing = range(refuse_at, refuse_at + refusals) if refuse_at else range(0)
+
+    def admit(self, path: str) -> None:
+        """Counts an append. Raises `JournalError` for the one that is to fail."""
+        self._appends += 1
+        if self._appends in self._refusing:
+            self.refused += 1
+            raise JournalError(f"Session append failed: {path}: No space left on device")
+
+    def lock(self, path: str) -> None:
+        if path in self._open:
+            raise SessionInUse(path)
+        self._open.add(path)
+
+    def unlock(self, path: str) -> None:
+        self._open.discard(path)
+
+    def new(self, path: str | None = None, parent: str | None = None) -> OpenedSession:
+        session_id = self._stamps.uuid7()
+        header = encode(
+            SessionHeader(
+                id=session_id, timestamp=iso_time(self._stamps.now()), cwd=CWD, parent_session=parent or UNSET
+            )
+        )
+        path = None if self.in_memory else path or f"{DIRECTORY}/{session_id}.jsonl"
+        return OpenedSession(header_head(header), [], SimulatedJournal(self, path, header))
+
+    def opened(self, path: str) -> OpenedSession:
+        """Raises `SessionFileError`, `SessionInUse`."""
+        if path not in self.files:
+            return self.new(path)
+        header, entries = self.read(path)
+        if self.in_memory:
+            return OpenedSession(header, entries, SimulatedJournal(self, None, b""))
+        self.lock(path)
+        journal = SimulatedJournal(self, path, b"")
+        journal.exists_on_disk = True
+        return OpenedSession(header, entries, journal)
+
+    def read(self, path: str) -> tuple[Any, list[Entry]]:
+        first, *lines = self.files[path]
+        header = read_entry(first)
+        if header is None or header.type != "session":
+            raise not_a_session(path)
+        return header, [Entry(line, head) for line in lines if (head := read_entry(line)) is not None]
+
+    def reread(self, opened: OpenedSession) -> OpenedSession:
+        """The port `Services.reopen`."""
+        if opened.journal.path is None or not opened.journal.exists_on_disk:
+            return opened
+        header, entries = self.read(opened.journal.path)
+        return OpenedSession(header, entries, opened.journal)
+
+
+class SimulatedJournal:
+    """Begins its file with the first message, holds its lock until it is closed, and refuses what comes after."""
+
+    def __init__(self, disk: Disk, path: str | None, header: bytes) -> None:
+        self.path = path
+        self.exists_on_disk = False
+        self._disk = disk
+        self._waiting = [header] if header else []
+        self.closed = False
+
+    def append(self, line: bytes) -> None:
+        self._store((line,))
+        self._disk.log.append((self, line))
+
+    def append_all(self, lines: Sequence[bytes]) -> None:
+        self._store(lines)
+
+    def _store(self, lines: Sequence[bytes]) -> None:
+        if self.closed:
+            raise JournalError(f"Session file is closed: {self.path}")
+        self._disk.admit(self.path or "memory")
+        if self.path is None:
+            return
+        if self.exists_on_disk:
+            self._disk.files[self.path] += lines
+        elif any(_is_message(line) for line in lines):
+            self._disk.lock(self.path)
+            self._disk.files[self.path] = [*self._waiting, *lines]
+            self.exists_on_disk = True
+        else:
+            self._waiting += lines
+
+    def close(self) -> None:
+        if not self.closed and self.path is not None and self.exists_on_disk:
+            self._disk.unlock(self.path)
+        self.closed = True
+        self.exists_on_disk = False
+
+
+class SimulatedOpener:
+    """Opens targets a step later, as the real one does in its pump."""
+
+    def __init__(self, disk: Disk, scheduler: Scheduler, rng: random.Random) -> None:
+        self._disk = disk
+        self._scheduler = scheduler
+        self._rng = rng
+
+    def open(self, serial: int, target: Target, desk: Address[SessionDeskMail]) -> None:
+        self._scheduler.add_pump(Opening(self, serial, target, desk), "session-open")
+
+    def opened(self, target: Target) -> OpenedSession:
+        """Raises `SessionFileError`, `JournalError`."""
+        if self._rng.random() < 0.05:
+            raise SessionFileError("Session folder cannot be made: simulated")
+        match target.kind:
+            case "new":
+                return self._disk.new(parent=target.parent_session)
+            case "fork":
+                return self._forked(target)
+            case "file":
+                return self._disk.opened(target.path)
+            case "import":
+                return self._imported(target)
+
+    def _forked(self, target: Target) -> OpenedSession:
+        opened = self._disk.new(parent=target.parent_session)
+        opened.journal.append_all(target.lines)
+        entries = [Entry(line, head) for line in target.lines if (head := read_entry(line)) is not None]
+        return OpenedSession(opened.header, entries, opened.journal)
+
+    def _imported(self, target: Target) -> OpenedSession:
+        if target.path not in self._disk.files:
+            raise SessionFileError(f"File not found: {target.path}")
+        self._disk.read(target.path)
+        if not target.destination:
+            return self._disk.opened(target.path)
+        if os.path.normpath(target.path) != os.path.normpath(target.destination):
+            self._disk.files[target.destination] = list(self._disk.files[target.path])
+        return self._disk.opened(target.destination)
+
+
+class Opening:
+    """One target on its way."""
+
+    slow = False
+    is_over = False
+
+    def __init__(self, opener: SimulatedOpener, serial: int, target: Target, desk: Address[SessionDeskMail]) -> None:
+        self._opener = opener
+        self._serial = serial
+        self._target = target
+        self._desk = desk
+
+    def step(self) -> bool:
+        self.is_over = True
+        try:
+            opened = self._opener.opened(self._target)
+        except (SessionFileError, JournalError) as error:
+            self._desk.tell(TargetFailed(self._serial, str(error)))
+        else:
+            self._desk.tell(TargetOpened(self._serial, opened))
+        return True
+
+
+def _is_message(line: bytes) -> bool:
+    head = read_entry(line)
+    return head is not None and head.type in ("message", "custom_message")

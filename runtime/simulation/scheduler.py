@@ -1,0 +1,271 @@
+"""Hosts actors without threads: one mail at a time, in an order that a seed decides.
+
+What may happen next is a list: the actors that have mail, and the pumps of the simulated world. Each step picks one of
+them. The mail of an actor stays in the order in which it was told, as on threads; everything else may overtake.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Generic, Protocol, TypeVar
+
+from actors.base import Actor, Address, Child, Down
+from runtime.threads import describe
+
+Mail = TypeVar("Mail")
+
+SLOWED = 8
+"""A runnable that a seed makes slow runs this many times less often than its turn comes."""
+PATIENCE = 400
+"""After so many picks in a row that could not move, all are tried in order: either one moves, or nothing can."""
+MAX_STEPS = 20_000
+DEEPEST = 3
+"""How many handlers may be under way at once: one runs, the others are held up in the middle of a tell."""
+
+_BEGIN: Any = object()
+_STOP: Any = object()
+
+
+class Injected(Exception):
+    """The fault that a seed puts into a handler."""
+
+
+class Runnable(Protocol):
+    """Something that takes steps. `step` returns whether it moved; `is_over` tells that it never will again."""
+
+    slow: bool
+    is_over: bool
+
+    def step(self) -> bool: ...
+
+
+class Fault:
+    """Where a seed puts its exception: in the `at`-th mail that is handled, before the handler runs, after it, or with
+    the first mail that the handler tells."""
+
+    def __init__(self, at: int, moment: str, spared: frozenset[str]) -> None:
+        self.at = at
+        self.moment = moment
+        self.spared = spared
+        self.struck: str | None = None
+        self._armed = False
+        self._handled = 0
+
+    def before(self, name: str) -> None:
+        self._handled += 1
+        if self.struck is None and self._handled >= self.at and name not in self.spared:
+            if self.moment == "before":
+                self._strike(name)
+            self._armed = self.moment == "inside"
+
+    def inside(self, name: str | None) -> None:
+        if self._armed and name is not None:
+            self._armed = False
+            self._strike(name)
+
+    def after(self, name: str) -> None:
+        self._armed = False
+        if self.moment == "after" and self.struck is None and self._handled >= self.at and name not in self.spared:
+            self._strike(name)
+
+    def _strike(self, name: str) -> None:
+        self.struck = name
+        raise Injected(name)
+
+
+class SimulatedAddress(Generic[Mail]):
+    """The address and the inbox of one actor."""
+
+    def __init__(self, scheduler: Scheduler, actor: Actor[Any], name: str, owner: Address[Down], key: Any) -> None:
+        self.name = name
+        self.actor = actor
+        self.is_over = False
+        self.slow = False
+        self.scheduled = False
+        self._scheduler = scheduler
+        self._owner = owner
+        self._key = key
+        self._inbox: deque[Any] = deque((_BEGIN,))
+
+    def tell(self, mail: Mail) -> None:
+        self._scheduler.told(self, mail)
+        if not self.is_over:
+            self._inbox.append(mail)
+            self._scheduler.wake(self)
+        self._scheduler.preempt()
+
+    def stop(self) -> None:
+        if not self.is_over:
+            self._inbox.append(_STOP)
+            self._scheduler.wake(self)
+
+    def step(self) -> bool:
+        """Handles one mail."""
+        if not self._inbox or self.is_over:
+            return False
+        mail = self._inbox.popleft()
+        if mail is _STOP:
+            self._end()
+            return True
+        try:
+            self._scheduler.handle(self, mail)
+            if not self._inbox and mail is not _BEGIN:
+                self.actor.idle()
+        except Exception as error:
+            self._die(mail, error)
+        return True
+
+    def handle(self, mail: Any) -> None:
+        if mail is _BEGIN:
+            self.actor.begin()
+        else:
+            self.actor.receive(mail)
+
+    @property
+    def has_mail(self) -> bool:
+        return bool(self._inbox)
+
+    def _die(self, mail: Any, error: Exception) -> None:
+        unread = [one for one in (mail, *self._inbox) if one is not _BEGIN and one is not _STOP]
+        self._end()
+        try:
+            self.actor.last_words(unread)
+        finally:
+            self._scheduler.died(self.name, error)
+            self._owner.tell(Down(self._key, describe(error)))
+
+    def _end(self) -> None:
+        self.is_over = True
+        self._inbox.clear()
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
+
+class Scheduler:
+    """`slow` names runnables (the part of their name before the number) that this seed holds back; `preempting` is
+    how probably a tell lets another one run before the teller goes on."""
+
+    def __init__(
+        self,
+        rng: random.Random,
+        slow: frozenset[str] = frozenset(),
+        preempting: float = 0.0,
+        fault: Fault | None = None,
+    ) -> None:
+        self.rng = rng
+        self._preempting = preempting
+        self.steps = 0
+        self.trace: list[tuple[str, str, Any]] = []
+        self.lost: list[tuple[str, str, Any]] = []
+        self.deaths: list[tuple[str, Exception]] = []
+        self.actors: list[SimulatedAddress[Any]] = []
+        self._slow = slow
+        self._fault = fault
+        self._ready: list[Any] = []
+        self._running = "world"
+        self._stack: list[Any] = []
+
+    # -- what hosts do
+
+    def start(self, actor: Actor[Mail], name: str, owner: Address[Down], key: Any = None) -> Child[Mail]:
+        address: SimulatedAddress[Mail] = SimulatedAddress(self, actor, name, owner, key)
+        address.slow = _kind(name) in self._slow
+        actor.me = address
+        self.actors.append(address)
+        self.wake(address)
+        return address
+
+    def add_pump(self, pump: Runnable, name: str) -> None:
+        pump.slow = _kind(name) in self._slow
+        self._ready.append(pump)
+
+    # -- what addresses report
+
+    def wake(self, address: SimulatedAddress[Any]) -> None:
+        if not address.scheduled:
+            address.scheduled = True
+            self._ready.append(address)
+
+    def told(self, receiver: SimulatedAddress[Any], mail: Any) -> None:
+        if self._fault is not None and self._running != "world":
+            self._fault.inside(self._running)
+        self.trace.append((self._running, receiver.name, mail))
+        if receiver.is_over:
+            self.lost.append((self._running, receiver.name, mail))
+
+    def died(self, name: str, error: Exception) -> None:
+        self.deaths.append((name, error))
+
+    def handle(self, address: SimulatedAddress[Any], mail: Any) -> None:
+        self._running = address.name
+        try:
+            if self._fault is not None and mail is not _BEGIN:
+                self._fault.before(address.name)
+            address.handle(mail)
+            if self._fault is not None and mail is not _BEGIN:
+                self._fault.after(address.name)
+        finally:
+            self._running = "world"
+
+    def preempt(self) -> None:
+        """Others run while the teller is still in its handler, as they do on threads."""
+        if self._stack and len(self._stack) < DEEPEST and self.rng.random() < self._preempting and self._ready:
+            running = self._running
+            self._step(self._pick())
+            self._running = running
+
+    # -- running
+
+    def run(self, until: Callable[[], bool]) -> bool:
+        """Steps until `until` holds, and then true; false when nothing can move any more."""
+        idle_picks = 0
+        while not until():
+            if not self._ready or self.steps > MAX_STEPS:
+                return False
+            if idle_picks > PATIENCE:
+                if not any(self._step(place) for place in range(len(self._ready) - 1, -1, -1)):
+                    return False
+                idle_picks = 0
+                continue
+            idle_picks = 0 if self._step(self._pick()) else idle_picks + 1
+        return True
+
+    def _pick(self) -> int:
+        count = len(self._ready)
+        place = int(self.rng.random() * count)
+        if self._ready[place].slow and self.rng.random() * SLOWED > 1:
+            place = int(self.rng.random() * count)
+        return place
+
+    def _step(self, place: int) -> bool:
+        """Runs one that is ready; it leaves the list when it has no more to do."""
+        if place >= len(self._ready):
+            return False
+        chosen = self._ready[place]
+        if chosen in self._stack:
+            return False
+        self.steps += 1
+        self._stack.append(chosen)
+        try:
+            moved: bool = chosen.step()
+        finally:
+            self._stack.pop()
+        if chosen.is_over or (isinstance(chosen, SimulatedAddress) and not chosen.has_mail):
+            if isinstance(chosen, SimulatedAddress):
+                chosen.scheduled = False
+            self._remove(chosen, place)
+        return moved
+
+    def _remove(self, runnable: Any, place: int) -> None:
+        """`place` is where it was; steps that ran meanwhile may have moved it."""
+        if place >= len(self._ready) or self._ready[place] is not runnable:
+            place = self._ready.index(runnable)
+        self._ready[place] = self._ready[-1]
+        self._ready.pop()
+
+
+def _kind(name: str) -> str:
+    return name.rstrip("0123456789").rstrip("-")

@@ -1,0 +1,31 @@
+"""What a command wanted saved is written, and a file that cannot be written is told of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from actors.mail import SavePreference
+from actors.preferences import Preferences
+
+
+def test_every_value_is_saved_in_order() -> None:
+    saved: list[Any] = []
+    preferences = Preferences(lambda path, value: saved.append((path, value)), saved.append)
+    preferences.receive(SavePreference(("steeringMode",), "all"))
+    preferences.receive(SavePreference(("compaction", "enabled"), False))
+    assert saved == [(("steeringMode",), "all"), (("compaction", "enabled"), False)]
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), ValueError("settings.json is broken")])
+def test_a_value_that_cannot_be_saved_is_one_line_on_stderr_and_the_next_one_is_still_tried(error: Exception) -> None:
+    lines: list[str] = []
+
+    def refuse(path: tuple[str, ...], value: Any) -> None:
+        raise error
+
+    preferences = Preferences(refuse, lines.append)
+    for _ in range(2):
+        preferences.receive(SavePreference(("compaction", "enabled"), True))
+    assert lines == [f'setting "compaction.enabled" was not saved: {error}'] * 2
