@@ -525,7 +525,10 @@ class LeftBehind(Struct, frozen=True):
 
 
 class CloseShells(Struct, frozen=True):
-    pass
+    """Cancel all that run, and all that still come. `last`: no session is left that could begin another, so say
+    `ShellsClosed` once none runs."""
+
+    last: bool = False
 
 
 ShellDeskMail = RunBash | AbortBash | ShellEnded | LeftBehind | HomeMoved | CloseShells | Down

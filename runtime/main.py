@@ -56,7 +56,7 @@ def _run(startup: Any, trace: Callable[[str, str, Any], None] | None) -> None:
     from runtime.children import kill_descendants
     from runtime.root import Root
     from runtime.stdio import StdoutSink, complain, take_stdout
-    from runtime.threads import ThreadHost, describe, start_pump
+    from runtime.threads import ThreadHost, describe, start_named_pump, start_pump
     from runtime.wiring import House
 
     sys.setswitchinterval(SWITCH_INTERVAL_S)
@@ -64,7 +64,8 @@ def _run(startup: Any, trace: Callable[[str, str, Any], None] | None) -> None:
     address = MainThread()
     root = Root(complain, lambda: sink.written, kill_descendants)
     root.me = address
-    House(startup, ThreadHost(trace), os.environ, start_pump).start(address, root, sink)
+    pump = start_pump if trace is None else start_named_pump
+    House(startup, ThreadHost(trace), os.environ, pump).start(address, root, sink)
     _listen(address)
     while root.phase != "over":
         try:

@@ -105,6 +105,8 @@ class Root(Actor[RootMail]):
 
     def _closed(self, part: str) -> None:
         self._waiting.discard(part)
+        if part == "sessions":  # only now is it certain that no session begins another shell request
+            self._shells.tell(CloseShells(last=True))
         if self.phase == "draining" and not self._waiting:
             self.phase = "flushing"
             self._writer.tell(CloseWriter())

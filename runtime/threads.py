@@ -6,6 +6,7 @@ silent, since tracebacks can hold what a user typed.
 
 from __future__ import annotations
 
+import _thread
 import logging
 import sys
 import threading
@@ -52,8 +53,9 @@ class _Thread(pykka.ThreadingActor):
 
     use_daemon_thread = True
 
-    def __init__(self, actor: Actor[Any], name: str, owner: Address[Down], key: Any) -> None:
+    def __init__(self, actor: Actor[Any], name: str, owner: Address[Down], key: Any, *, named: bool) -> None:
         super().__init__()
+        self._named = named
         self._actor = actor
         self._name = name
         self._owner = owner
@@ -64,8 +66,17 @@ class _Thread(pykka.ThreadingActor):
     def _create_actor_inbox() -> SimpleQueue[Any]:
         return SimpleQueue()
 
+    def _start_actor_loop(self) -> None:
+        """Without waiting until the thread runs, as `Thread.start` does: that took 0.28 ms of the 2.8 of a shell
+        request, twice. Only the trace needs threads with names."""
+        if self._named:
+            super()._start_actor_loop()
+        else:
+            _thread.start_new_thread(self._actor_loop, ())
+
     def on_start(self) -> None:
-        threading.current_thread().name = self._name
+        if self._named:
+            threading.current_thread().name = self._name
         try:
             self._actor.begin()
         except Exception:
@@ -140,7 +151,7 @@ class ThreadHost:
         self._trace = trace
 
     def start(self, actor: Actor[Mail], name: str, owner: Address[Down], key: Any = None) -> Child[Mail]:
-        thread = _Thread(actor, name, owner, key)
+        thread = _Thread(actor, name, owner, key, named=self._trace is not None)
         address = ThreadAddress[Mail](thread.actor_ref, name)
         actor.me = address if self._trace is None else TracedAddress(address, self._trace)
         pykka.ActorRegistry.register(thread.actor_ref)
@@ -149,4 +160,10 @@ class ThreadHost:
 
 
 def start_pump(name: str, work: Callable[[], None]) -> None:
+    """Does not wait until the thread runs; see `_Thread`."""
+    _thread.start_new_thread(work, ())
+
+
+def start_named_pump(name: str, work: Callable[[], None]) -> None:
+    """For the trace, which tells senders by the names of their threads."""
     threading.Thread(target=work, name=name, daemon=True).start()

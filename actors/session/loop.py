@@ -51,7 +51,7 @@ from actors.session.turn import (
     said,
 )
 from protocol.codec import encode
-from protocol.events import AgentEnd, ToolExecutionUpdate
+from protocol.events import AgentEnd, QueueUpdate, ToolExecutionUpdate
 from protocol.messages import AssistantMessage, ToolCall, Usage
 from protocol.model import Model, ThinkingLevel
 
@@ -146,12 +146,12 @@ class AgentLoop:
 
     def _do(self, effects: Effects) -> None:
         run = self._active()
-        for effect in effects:
+        for place, effect in enumerate(effects):
             match effect:
                 case Emit(event):
                     self._outbox.event(event)
                 case Keep(message):
-                    if not self._keep(run, message):
+                    if not self._keep(run, message, effects[place:]):
                         return
                 case CallModel():
                     self._call_model(run)
@@ -167,11 +167,16 @@ class AgentLoop:
                 case _:
                     assert_never(effect)
 
-    def _keep(self, run: Run, message: Said) -> bool:
+    def _keep(self, run: Run, message: Said, rest: Effects) -> bool:
+        """`rest` is dropped if the message cannot be journaled, and queued messages in it are lost with the run: the
+        client hears that they have left the queue."""
         try:
             self._history.say(message)
         except JournalError as error:
             self._services.complain(str(error))
+            updates = [effect for effect in rest if isinstance(effect, Emit) and isinstance(effect.event, QueueUpdate)]
+            for update in updates[-1:]:
+                self._outbox.event(update.event)
             self._do(run.broken(str(error)))
             return False
         run.kept(message)

@@ -46,6 +46,7 @@ class ShellDesk(Actor[ShellDeskMail]):
         self._homes: dict[int, Address[SessionMail]] = {}
         self._remains: list[Remains] = []
         self._closing = False
+        self._last = False
 
     def connect(self, intake: Address[IntakeMail]) -> None:
         """Called by the wiring before the first mail."""
@@ -66,15 +67,16 @@ class ShellDesk(Actor[ShellDeskMail]):
                 self._keep(remains)
             case HomeMoved():
                 self._move_home(mail)
-            case CloseShells():
+            case CloseShells(last):
                 self._closing = True
+                self._last = self._last or last
                 for _, shell in self._shells.values():
                     shell.tell(CancelShell())
             case Down(serial, error):
                 self._bury(serial, error)
             case _:
                 assert_never(mail)
-        if self._closing and not self._shells:
+        if self._last and not self._shells:
             self._end()
 
     def last_words(self, unread: list[ShellDeskMail]) -> None:

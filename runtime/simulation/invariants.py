@@ -200,7 +200,9 @@ def _recorded(seen: Seen) -> Iterator[str]:
 
 def _queue(seen: Seen) -> Iterator[str]:
     """Each message that was queued is said once, or reported once as cleared, or it goes with its session: then the
-    lists are empty, and there are no more such moments than hand-overs. No message comes twice, in any mode."""
+    lists are empty, and there are no more such moments than hand-overs. A message that the disk refused is lost with
+    its run, which tells so. No message comes twice, in any mode."""
+    excused = seen.crashed or seen.house.disk.refused > 0
     said = Counter(text for _, line in seen.house.disk.log for text in _user_texts(line))
     cleared: Counter[str] = Counter()
     waiting: set[str] = set()
@@ -218,11 +220,11 @@ def _queue(seen: Seen) -> Iterator[str]:
         waiting = set(now)
         if missing and not _is_told(missing, records, place):
             gone += 1
-            if now and not seen.crashed:
+            if now and not excused:
                 yield f"{sorted(missing)} left the queue without a word"
     yield from (f"{text} was said {count} times" for text, count in said.items() if count > 1)
     yield from (f"{text} was cleared and said" for text in cleared if cleared[text] + said[text] > 1)
-    if not seen.crashed and gone > _handovers(seen):
+    if not excused and gone > _handovers(seen):
         yield f"the queue was emptied {gone} times for {_handovers(seen)} hand-overs"
     if waiting and not (seen.crashed or seen.house.sink.broken):
         yield f"{sorted(waiting)} were left in the queue without a word"
@@ -232,7 +234,7 @@ def _user_texts(line: bytes) -> list[str]:
     if b'"role":"user"' not in line:
         return []
     content = msgspec.json.decode(line)["message"]["content"]
-    return [block["text"] for block in content if block["text"].startswith("q")]
+    return [block["text"] for block in content]
 
 
 def _is_told(missing: set[str], records: list[tuple[dict[str, Any], int]], place: int) -> bool:
@@ -240,7 +242,7 @@ def _is_told(missing: set[str], records: list[tuple[dict[str, Any], int]], place
     record = records[place + 1][0] if place + 1 < len(records) else {"type": ""}
     if record["type"] == "message_start" and record["message"]["role"] == "user":
         return missing == {block["text"] for block in record["message"]["content"]}
-    if record["type"] == "response" and record["command"] == "clear_queue":
+    if record["type"] == "response" and record.get("command") == "clear_queue" and record["success"]:
         return missing <= set(record["data"]["steering"] + record["data"]["followUp"])
     return False
 

@@ -111,8 +111,6 @@ class SimulatedAddress(Generic[Mail]):
             return True
         try:
             self._scheduler.handle(self, mail)
-            if not self._inbox and mail is not _BEGIN:
-                self.actor.idle()
         except Exception as error:
             self._die(mail, error)
         return True
@@ -122,6 +120,8 @@ class SimulatedAddress(Generic[Mail]):
             self.actor.begin()
         else:
             self.actor.receive(mail)
+            if not self._inbox:
+                self.actor.idle()
 
     @property
     def has_mail(self) -> bool:
@@ -200,7 +200,7 @@ class Scheduler:
         self.deaths.append((name, error))
 
     def handle(self, address: SimulatedAddress[Any], mail: Any) -> None:
-        self._running = address.name
+        teller, self._running = self._running, address.name
         try:
             if self._fault is not None and mail is not _BEGIN:
                 self._fault.before(address.name)
@@ -208,12 +208,12 @@ class Scheduler:
             if self._fault is not None and mail is not _BEGIN:
                 self._fault.after(address.name)
         finally:
-            self._running = "world"
+            self._running = teller
 
     def preempt(self) -> None:
         """Others run while the teller is still in its handler, as they do on threads."""
         if self._stack and len(self._stack) < DEEPEST and self.rng.random() < self._preempting and self._ready:
-            running = self._running
+            running, self._running = self._running, "world"
             self._step(self._pick())
             self._running = running
 

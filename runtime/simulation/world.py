@@ -327,7 +327,8 @@ class Client(Pump):
             for _ in range(self._rng.choice((0, 0, 3, 30))):
                 yield True
         if pending:
-            self._write(pending[:-1] if self._signal_after is None else pending)  # EOF ends a line as well
+            ends_by_eof = self._signal_after is None and not pending.endswith(b"\n\n") and pending != b"\n"
+            self._write(pending[:-1] if ends_by_eof else pending)
             yield True
         if self._signal_after is None:
             self._intake.tell(StdinEnded())

@@ -93,9 +93,9 @@ class House:
         for target, value in _assigned(tree):
             if target == name:
                 return module, value
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ImportFrom) and name in {alias.name for alias in node.names}:
-                return self._meaning(name, node.module or "")
+        for part in ast.walk(tree):
+            if isinstance(part, ast.ImportFrom) and name in {alias.name for alias in part.names}:
+                return self._meaning(name, part.module or "")
         return module, None
 
     # -- who tells what
