@@ -92,7 +92,7 @@ class Intake(Actor[IntakeMail]):
             case SessionLost(session, error, alive):
                 self._answer_lost(session, error, alive)
             case AnswerOpen(error):
-                self._answer([ticket for ticket, _ in self._open.values()], error)
+                self._answer_all(error)
             case _:
                 assert_never(mail)
         self._tell_end()
@@ -110,7 +110,7 @@ class Intake(Actor[IntakeMail]):
 
     def _read_lines(self) -> None:
         """Nothing is read before the first session stands."""
-        while self._lines and self._session is not None:
+        while self._lines and (self._session is not None or self._told_end):
             if self._told_end:
                 self._refuse_line(CLOSING)
             else:
@@ -204,6 +204,14 @@ class Intake(Actor[IntakeMail]):
         records: tuple[Record, ...] = tuple(ticket.failed(error) for ticket in tickets)
         if records:
             self._writer.tell(Write(records))
+
+    def _answer_all(self, error: str) -> None:
+        """What is open, and what waits to be read; whatever still comes is refused."""
+        self._held.clear()
+        self._answer([ticket for ticket, _ in self._open.values()], error)
+        while self._lines:
+            self._refuse_line(error)
+        self._close()
 
     def _answer_lost(self, session: Address[SessionMail], error: str, alive: frozenset[int]) -> None:
         lost = [ticket for ticket, sent_to in self._open.values() if sent_to is session and ticket.serial not in alive]

@@ -53,13 +53,14 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _run(startup: Any, trace: Callable[[str, str, Any], None] | None) -> None:
-    from runtime.children import kill_descendants
+    from runtime.children import kill_descendants, mark_children
     from runtime.root import Root
     from runtime.stdio import StdoutSink, complain, take_stdout
     from runtime.threads import ThreadHost, describe, start_named_pump, start_pump
     from runtime.wiring import House
 
     sys.setswitchinterval(SWITCH_INTERVAL_S)
+    mark_children()
     sink = StdoutSink(take_stdout())
     address = MainThread()
     root = Root(complain, lambda: sink.written, kill_descendants)

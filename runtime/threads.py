@@ -104,10 +104,12 @@ class _Thread(pykka.ThreadingActor):
             message = self.actor_inbox.get().message
             if type(message).__module__ != "pykka._messages":
                 unread.append(message)
+        what = describe(error)
         try:
             self._actor.last_words(unread)
-        finally:
-            self._owner.tell(Down(self._key, describe(error)))
+        except Exception as failure:  # let out, it would print a traceback with what a user typed
+            what = f"{what}; then its last words failed: {describe(failure)}"
+        self._owner.tell(Down(self._key, what))
 
 
 def describe(error: BaseException | None) -> str:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol, assert_never
 
+from msgspec.structs import replace
+
 from actors.base import Actor, Address
 from actors.mail import (
     CancelCall,
@@ -104,7 +106,8 @@ class ModelCall(Actor[ModelCallMail]):
         message = self._reader.message
         if self._reader.started and not self._started:
             self._started = True
-            self._session.tell(ReplyStarted(self._request.call, encode(message)))
+            # without content, though a first chunk may hold whole blocks: clients add the deltas to this
+            self._session.tell(ReplyStarted(self._request.call, encode(replace(message, content=[]))))
         if not events:
             _settle(ack)
             return

@@ -52,7 +52,7 @@ from actors.session.history import History
 from actors.session.journal import JournalError
 from actors.session.loop import AgentLoop, Setting
 from actors.session.outbox import Outbox
-from actors.session.requests import Requests
+from actors.session.requests.dispatch import Requests
 from actors.session.services import Modes, Services
 from actors.session.turn import Injected, Run, Said, said
 from protocol.codec import encode
@@ -76,6 +76,7 @@ class Session(Actor[SessionMail]):
         self.busy = False
         self.shells: set[int] = set()
         self.aborts: list[Any] = []
+        self.fallback: tuple[str | None, Any] = (None, None)
         self._between_runs = False
         self._queue_owes = 0
         self._deferred: deque[Callable[[], None]] = deque()
@@ -94,9 +95,9 @@ class Session(Actor[SessionMail]):
             self.services, self.history, self.setting, self.outbox, self.me, self._poll, self._run_over
         )
         self._requests = Requests(self)
-        self._requests.choose_model(first=self.key == 1)
+        self._requests.models.choose(first=self.key == 1)
         if self.key == 1 and self.services.name is not None:
-            self._requests.name(self.services.name)
+            self._requests.branches.name(self.services.name)
         self._in_order: dict[type[Any], Callable[[Any], None]] = {
             Retire: self._retire,
             DescribeFork: self._describe_fork,
@@ -333,7 +334,7 @@ class Session(Actor[SessionMail]):
         except SessionFileError as error:
             self.services.desk.tell(SessionReloaded(mail.ticket, str(error)))
             return
-        self._requests.choose_model(first=False)
+        self._requests.models.choose(first=False)
         self.services.desk.tell(SessionReloaded(mail.ticket))
 
     def _bury(self, mail: Down) -> None:

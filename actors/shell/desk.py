@@ -80,6 +80,9 @@ class ShellDesk(Actor[ShellDeskMail]):
             self._end()
 
     def last_words(self, unread: list[ShellDeskMail]) -> None:
+        for mail in unread:
+            if isinstance(mail, RunBash) and mail.ticket.serial not in self._shells:
+                mail.home.tell(BashLost(mail.ticket.serial))
         for _, shell in self._shells.values():
             shell.tell(CancelShell())
         self._end()

@@ -162,6 +162,7 @@ class House:
         breaks = self.rng.randrange(0, 12) if 0.9 < ending else None
         self.sink = Sink(self.disk, breaks, lambda: self.root.phase == "over")
         self._homes: dict[int, Any] = {}
+        self.heard_before_crash: int | None = None
         self._start(self.rng.randrange(1, 22) if 0.7 < ending <= 0.9 else None)
 
     def play(self) -> bool:
@@ -232,6 +233,11 @@ class House:
         desk.tell(OpenFirst())
         self.client = Client(Script(self.rng, self.disk).lines(), intake, root, signal_after, self.rng)
         host.add_pump(self.client, "client")
+        if self.fault is not None:
+            self.fault.on_strike = self._note_crash
+
+    def _note_crash(self) -> None:
+        self.heard_before_crash = self.client.written
 
     def _services(
         self,

@@ -124,10 +124,13 @@ def _lines(seen: Seen) -> Iterator[str]:
 
 
 def _responses(seen: Seen) -> Iterator[str]:
-    """Exactly one a command. Of what the client wrote after its signal, or when nobody read stdout any more, or
-    when the Writer died: at most one."""
+    """Exactly one a command. Of what the client wrote after its signal, or after the crash that ends the program, or
+    when nobody read stdout any more, or when the Writer died: at most one."""
     client = seen.house.client
-    certain = _expected(client.sent if client.heard is None else client.sent[: client.heard])
+    heard = len(client.sent) if client.heard is None else client.heard
+    if seen.house.heard_before_crash is not None and seen.house.exit_code == 1:
+        heard = min(heard, seen.house.heard_before_crash)
+    certain = _expected(client.sent[:heard])
     possible = _expected(client.sent)
     got = Counter(_key(response) for response in seen.responses)
     if not (seen.house.sink.broken or seen.struck == "writer"):
@@ -190,6 +193,8 @@ def _recorded(seen: Seen) -> Iterator[str]:
     for process in house.world.processes:
         found = records.pop(process.plan.command, [])
         may_lack = excused or process.failed  # one that was cancelled before it failed to start is recorded
+        if seen.crashed and (process.home.path not in house.disk.files):
+            continue  # a session that was never saved dies with its records, and another one adopts what runs
         if found != [process.home.path] and not (may_lack and found == []):
             yield f"{process.plan.command} of {process.home.path} was recorded in {found}"
     yield from (f"{name} never ran but was recorded" for name in records)

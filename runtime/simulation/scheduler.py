@@ -50,6 +50,7 @@ class Fault:
         self.moment = moment
         self.spared = spared
         self.struck: str | None = None
+        self.on_strike: Callable[[], None] = lambda: None
         self._armed = False
         self._handled = 0
 
@@ -72,6 +73,7 @@ class Fault:
 
     def _strike(self, name: str) -> None:
         self.struck = name
+        self.on_strike()
         raise Injected(name)
 
 

@@ -290,8 +290,8 @@ class Alarm:
 
 
 class Client(Pump):
-    """Writes lines in pieces of any size, then closes stdin or sends a signal. `heard` lines were written before the
-    signal. It waits where the program's own reader would: at the window."""
+    """Writes lines in pieces of any size, then closes stdin or sends a signal. `written` lines are whole; `heard` were
+    written before the signal. It waits where the program's own reader would: at the window."""
 
     def __init__(
         self,
@@ -305,6 +305,7 @@ class Client(Pump):
         self.window = CountedWindow(1 << 20, 2)
         self.sent: list[bytes] = []
         self.heard: int | None = None
+        self.written = 0
         self._lines = lines
         self._intake = intake
         self._root = root
@@ -337,6 +338,7 @@ class Client(Pump):
 
     def _write(self, data: bytes) -> None:
         if data:
+            self.written += data.count(b"\n")
             self._intake.tell(StdinBytes(data, self._ack(len(data))))
 
     def _ack(self, size: int) -> Ack | None:

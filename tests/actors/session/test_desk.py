@@ -38,7 +38,10 @@ from actors.session.file import OpenedSession, SessionFileError, Stamps, new_ses
 from actors.session.journal import JournalError
 from protocol import commands as c
 
-USER = b'{"type":"message","id":"a1","parentId":null,"timestamp":"t","message":{"role":"user","content":"x","timestamp":1}}'
+USER = (
+    b'{"type":"message","id":"a1","parentId":null,"timestamp":"t",'
+    b'"message":{"role":"user","content":"x","timestamp":1}}'
+)
 MODES: Any = {"steering": "all", "followUp": "one-at-a-time"}
 numbers = itertools.count(1)
 STAMPS = Stamps(
@@ -206,7 +209,9 @@ def test_a_session_that_was_done_but_is_called_back_lives_on(bench: Bench) -> No
     bench.tell(Retired(2, MODES))
     bench.tell(SessionGone(1, 1))  # and again: it has not read that it is current
     assert not bench.sessions[1].stopped
-    bench.replaced(3)
+    assert bench.answer() == {"cancelled": False}
+    bench.replace(c.Clone())
+    assert DescribeFork in bench.told(1)
 
 
 def test_a_session_called_back_retires_again_like_any_other(bench: Bench) -> None:

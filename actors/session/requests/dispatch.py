@@ -1,0 +1,50 @@
+"""Finds what answers a command, by the command's type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from actors.mail import Ticket
+from actors.session.journal import JournalError
+from actors.session.requests.branches import BranchRequests
+from actors.session.requests.models import ModelRequests
+from actors.session.requests.prompting import Prompting
+from actors.session.requests.shell import ShellRequests
+from actors.session.requests.state import StateRequests
+from protocol.codec import Rejected
+from protocol.commands import Command
+
+if TYPE_CHECKING:
+    from actors.session.actor import Session
+
+Answers = dict[type[Any], Callable[[Ticket, Any], None]]
+
+
+class Requests:
+    """Answers commands for its session. What later versions will know is refused by name."""
+
+    def __init__(self, session: Session) -> None:
+        self._outbox = session.outbox
+        self._services = session.services
+        self.models = ModelRequests(session)
+        self.branches = BranchRequests(session)
+        self._answers: Answers = {
+            Rejected: lambda ticket, rejected: self._outbox.failed(ticket, rejected.error),
+            **StateRequests(session).answers(),
+            **Prompting(session).answers(),
+            **ShellRequests(session).answers(),
+            **self.branches.answers(),
+            **self.models.answers(),
+        }
+
+    def take(self, ticket: Ticket, command: Command | Rejected) -> None:
+        answer = self._answers.get(type(command))
+        if answer is None:
+            self._outbox.failed(ticket, f"{ticket.command} is not supported yet")
+            return
+        try:
+            answer(ticket, command)
+        except JournalError as error:
+            self._services.complain(str(error))
+            self._outbox.failed(ticket, str(error))

@@ -1,0 +1,103 @@
+"""Commands that only read. What is stored is copied, never encoded again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from msgspec import UNSET
+
+from actors.mail import Ticket
+from actors.session.context import context_usage, messages_data
+from actors.session.forking import fork_messages
+from actors.session.stats import last_assistant_text, session_stats
+from actors.session.tree import UnknownEntry
+from protocol import commands as c
+from protocol.codec import encode
+from protocol.responses import ForkMessageList, LastAssistantText, SessionState
+
+if TYPE_CHECKING:
+    from actors.session.actor import Session
+    from actors.session.requests.dispatch import Answers
+
+
+class StateRequests:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._services = session.services
+        self._history = session.history
+        self._outbox = session.outbox
+        self._setting = session.setting
+        self._state: tuple[Any, bytes] = (None, b"")
+
+    def answers(self) -> Answers:
+        return {
+            c.GetState: self._get_state,
+            c.GetMessages: self._get_messages,
+            c.GetEntries: self._get_entries,
+            c.GetTree: self._get_tree,
+            c.GetForkMessages: self._get_fork_messages,
+            c.GetLastAssistantText: self._get_last_assistant_text,
+            c.GetSessionStats: self._get_session_stats,
+        }
+
+    def _get_state(self, ticket: Ticket, _: c.GetState) -> None:
+        """Clients poll this: the encoded data is kept until something in it changes."""
+        session, history, setting = self._session, self._history, self._setting
+        key = (
+            setting.model,
+            setting.level,
+            session.busy,
+            session.view,
+            tuple(session.modes.values()),
+            history.session_id,
+            history.tree.name,
+            len(history.messages),
+        )
+        if self._state[0] != key:
+            self._state = (key, encode(self._session_state()))
+        self._outbox.ok(ticket, self._state[1])
+
+    def _session_state(self) -> SessionState:
+        session, history = self._session, self._history
+        message, reason = self._session.fallback
+        return SessionState(
+            model=self._setting.model,
+            thinking_level=self._setting.level,
+            is_streaming=session.busy,
+            is_compacting=False,
+            steering_mode=session.modes["steering"],
+            follow_up_mode=session.modes["followUp"],
+            session_id=history.session_id,
+            auto_compaction_enabled=self._services.auto_compaction,
+            message_count=len(history.messages),
+            pending_message_count=session.view.pending,
+            queued_messages_paused=session.view.paused,
+            resource_overlaps=[],
+            session_file=history.path or UNSET,
+            session_name=history.tree.name or UNSET,
+            model_fallback_message=message or UNSET,
+            model_fallback_reason=reason or UNSET,
+        )
+
+    def _get_messages(self, ticket: Ticket, _: c.GetMessages) -> None:
+        self._outbox.ok(ticket, messages_data(self._history.messages))
+
+    def _get_entries(self, ticket: Ticket, command: c.GetEntries) -> None:
+        try:
+            self._outbox.ok(ticket, self._history.tree.entries_data(command.since))
+        except UnknownEntry as error:
+            self._outbox.failed(ticket, str(error))
+
+    def _get_tree(self, ticket: Ticket, _: c.GetTree) -> None:
+        self._outbox.ok(ticket, self._history.tree.tree_data())
+
+    def _get_fork_messages(self, ticket: Ticket, _: c.GetForkMessages) -> None:
+        self._outbox.ok(ticket, ForkMessageList(fork_messages(self._history.tree)))
+
+    def _get_last_assistant_text(self, ticket: Ticket, _: c.GetLastAssistantText) -> None:
+        self._outbox.ok(ticket, LastAssistantText(last_assistant_text(self._history.messages)))
+
+    def _get_session_stats(self, ticket: Ticket, _: c.GetSessionStats) -> None:
+        history, model = self._history, self._setting.model
+        usage = context_usage(history.messages, model.context_window) if model is not None else None
+        self._outbox.ok(ticket, session_stats(history.tree, history.session_id, history.path, usage))

@@ -1,0 +1,197 @@
+"""The two pipes to the client, blocking or not, read or not, open or closed: with real pipes and a real process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actors.mail import StdinBytes, StdinEnded
+from actors.probe import Probe
+from actors.pump import WINDOW_MESSAGES
+from runtime.stdio import StdoutSink, read_stdin
+
+ROOT = Path(__file__).resolve().parents[2]
+LARGE = bytes(range(256)) * 4096  # 1 MiB: more than a pipe holds
+
+
+class Pipe:
+    def __init__(self) -> None:
+        self.read, self.write = os.pipe()
+
+    def close(self) -> None:
+        for fd in (self.read, self.write):
+            try:
+                os.close(fd)
+            except OSError:
+                continue
+
+    def read_all(self, size: int) -> bytes:
+        pieces = []
+        while size > 0:
+            piece = os.read(self.read, min(size, 8192))
+            pieces.append(piece)
+            size -= len(piece)
+        return b"".join(pieces)
+
+
+@pytest.fixture
+def pipe() -> Iterator[Pipe]:
+    made = Pipe()
+    yield made
+    made.close()
+
+
+def written(sink: StdoutSink, burst: bytes) -> Probe[Any]:
+    """Tells `None` once the burst has been written, or the error."""
+    done: Probe[Any] = Probe()
+
+    def write() -> None:
+        try:
+            sink.write_all(burst)
+        except OSError as error:
+            done.tell(error)
+        else:
+            done.tell(None)
+
+    threading.Thread(target=write, daemon=True).start()
+    return done
+
+
+@pytest.mark.parametrize("blocking", [True, False])
+def test_a_burst_larger_than_the_pipe_arrives_whole_once_the_client_reads(pipe: Pipe, blocking: bool) -> None:
+    os.set_blocking(pipe.write, blocking)
+    sink = StdoutSink(pipe.write)
+    done = written(sink, LARGE)
+    with pytest.raises(AssertionError):
+        done.next(0.05)
+    assert pipe.read_all(len(LARGE)) == LARGE
+    assert done.next() is None
+    assert sink.written == len(LARGE)
+
+
+def test_what_the_client_has_room_for_counts_as_progress(pipe: Pipe) -> None:
+    os.set_blocking(pipe.write, False)
+    sink = StdoutSink(pipe.write)
+    done = written(sink, LARGE)
+    first = pipe.read_all(len(LARGE) // 2)  # more than the pipe holds, so a second write has begun
+    assert 0 < sink.written < len(LARGE)
+    assert first + pipe.read_all(len(LARGE) // 2) == LARGE
+    assert done.next() is None
+
+
+@pytest.mark.parametrize("blocking", [True, False])
+def test_a_client_that_goes_away_in_the_middle_of_a_burst_is_an_error(pipe: Pipe, blocking: bool) -> None:
+    os.set_blocking(pipe.write, blocking)
+    done = written(StdoutSink(pipe.write), LARGE)
+    assert pipe.read_all(1) == LARGE[:1]
+    os.close(pipe.read)
+    assert isinstance(done.next(), BrokenPipeError)
+
+
+@pytest.fixture
+def stdin() -> Iterator[Pipe]:
+    """A pipe in the place of file descriptor 0."""
+    made, kept = Pipe(), os.dup(0)
+    os.dup2(made.read, 0)
+    yield made
+    os.dup2(kept, 0)
+    os.close(kept)
+    made.close()
+
+
+def reading() -> Probe[Any]:
+    intake: Probe[Any] = Probe()
+    threading.Thread(target=read_stdin, args=(intake,), daemon=True).start()
+    return intake
+
+
+def end(stdin: Pipe, intake: Probe[Any]) -> None:
+    os.close(stdin.write)
+    assert isinstance(intake.of(StdinEnded), StdinEnded)
+
+
+@pytest.mark.parametrize("blocking", [True, False])
+def test_what_comes_in_is_told_read_by_read_until_the_end(stdin: Pipe, blocking: bool) -> None:
+    os.set_blocking(0, blocking)
+    intake = reading()
+    for data in (b'{"type":', b'"get_state"}\n'):
+        os.write(stdin.write, data)
+        mail = intake.next()
+        assert mail.data == data
+        mail.ack.settle()
+    end(stdin, intake)
+    os.set_blocking(0, True)
+
+
+def test_no_more_is_read_than_intake_has_acked(stdin: Pipe) -> None:
+    intake = reading()
+    mails: list[StdinBytes] = []
+    for _ in range(WINDOW_MESSAGES):
+        os.write(stdin.write, b"x")
+        mails.append(intake.next())
+    os.write(stdin.write, b"y")
+    with pytest.raises(AssertionError):
+        intake.next(0.05)
+    ack = mails[0].ack
+    assert ack is not None
+    ack.settle()
+    assert intake.next().data == b"y"
+    end(stdin, intake)
+
+
+def run(code: str, **streams: Any) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run([sys.executable, "-c", textwrap.dedent(code)], cwd=ROOT, timeout=30, **streams)
+
+
+def test_whatever_else_prints_goes_to_stderr_once_stdout_is_taken() -> None:
+    done = run(
+        """
+        import os, subprocess
+        from runtime.stdio import StdoutSink, take_stdout
+        print("before")
+        sink = StdoutSink(take_stdout())
+        print("library")
+        os.write(1, b"raw\\n")
+        subprocess.run(["echo", "child"])
+        sink.write_all(b"record\\n")
+        """,
+        capture_output=True,
+    )
+    assert done.stdout == b"before\nrecord\n"
+    assert sorted(done.stderr.split()) == [b"child", b"library", b"raw"]
+
+
+def test_children_do_not_inherit_the_clients_pipe() -> None:
+    """Else a client would never see the end of a program whose background processes live on."""
+    done = run(
+        """
+        import os, subprocess, sys
+        from runtime.stdio import take_stdout
+        fd = take_stdout()
+        probe = "import os, sys; os.fstat(int(sys.argv[1]))"
+        command = [sys.executable, "-c", probe, str(fd)]
+        sys.exit(subprocess.run(command, close_fds=False, stderr=subprocess.DEVNULL).returncode)
+        """,
+        stdout=subprocess.PIPE,
+    )
+    assert done.returncode == 1
+
+
+def test_a_complaint_is_one_line_and_a_closed_stderr_is_no_fault() -> None:
+    code = """
+        import os
+        from runtime.stdio import complain
+        complain("first")
+        os.close(2)
+        complain("second")
+        """
+    done = run(code, capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"atomic: first\n")
