@@ -212,6 +212,8 @@ class Intake(Actor[IntakeMail]):
         while self._lines:
             self._refuse_line(error)
         self._close()
+        self._told_end = True
+        self._root.tell(InputEnded(answered=True))
 
     def _answer_lost(self, session: Address[SessionMail], error: str, alive: frozenset[int]) -> None:
         lost = [ticket for ticket, sent_to in self._open.values() if sent_to is session and ticket.serial not in alive]

@@ -308,6 +308,10 @@ class BashFinished(Struct, frozen=True):
     shell: Address[BashRecorded]
 
 
+UNTIL_ADOPTED = 0
+"""Among the serials that a session waits for: the shell desk has yet to say which ones those are."""
+
+
 class BashAdopted(Struct, frozen=True):
     """The session that these shell requests began in died, and this one has its file now."""
 
@@ -602,7 +606,9 @@ PreferencesMail = SavePreference
 
 
 class InputEnded(Struct, frozen=True):
-    pass
+    """Nothing that comes from the client is let in any more. `answered` says that it follows an `AnswerOpen`."""
+
+    answered: bool = False
 
 
 class SignalReceived(Struct, frozen=True):

@@ -15,6 +15,8 @@ from msgspec import Struct
 
 from actors.base import Actor, Address, Child, Down
 from actors.mail import (
+    UNTIL_ADOPTED,
+    BashAdopted,
     BecomeCurrent,
     CloseSessions,
     DescribeFork,
@@ -338,6 +340,7 @@ class SessionDesk(Actor[SessionDeskMail]):
         else:
             reborn.tell(Retire())
             address.tell(NoMoreCommands())
+        address.tell(BashAdopted(frozenset((UNTIL_ADOPTED,))))
         self._shells.tell(HomeMoved(slot.address, address, f"the session failed: {error}"))
         if self._closing:
             self._retire_all()

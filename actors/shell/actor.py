@@ -78,6 +78,7 @@ class Shell(Actor[ShellMail]):
         self._raw_bytes = 0
         self._cancelled = False
         self._finished: BashFinished | None = None
+        self._homeless: str | None = None
 
     def begin(self) -> None:
         self._process = self._start_process(self._plan, self.me)
@@ -95,7 +96,10 @@ class Shell(Actor[ShellMail]):
                     self._cancelled = True
                     self._process.kill()
             case BashRecorded(error):
-                self._answer(error)
+                if self._finished is None:  # nobody is left who could record it
+                    self._homeless = error
+                else:
+                    self._answer(error)
             case NewHome(home):
                 self._home = home
                 if self._finished is not None:

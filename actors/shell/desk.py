@@ -11,9 +11,11 @@ from typing import assert_never
 
 from actors.base import Actor, Address, Child, Down
 from actors.mail import (
+    UNTIL_ADOPTED,
     AbortBash,
     BashAdopted,
     BashLost,
+    BashRecorded,
     CancelShell,
     CloseShells,
     HomeMoved,
@@ -34,6 +36,8 @@ from actors.mail import (
 )
 
 StartShell = Callable[[RunBash, Address[ShellDeskMail]], Child[ShellMail]]
+
+NO_HOME = "the session of this command is gone"
 
 
 class ShellDesk(Actor[ShellDeskMail]):
@@ -72,6 +76,8 @@ class ShellDesk(Actor[ShellDeskMail]):
                 self._last = self._last or last
                 for _, shell in self._shells.values():
                     shell.tell(CancelShell())
+                    if last:  # a session that lives has recorded it before
+                        shell.tell(BashRecorded(NO_HOME))
             case Down(serial, error):
                 self._bury(serial, error)
             case _:
@@ -94,6 +100,8 @@ class ShellDesk(Actor[ShellDeskMail]):
         self._homes[serial] = mail.home
         if self._closing:
             shell.tell(CancelShell())
+        if self._last:
+            shell.tell(BashRecorded(NO_HOME))
 
     def _end_shell(self, serial: int) -> None:
         """A home that adopted it may have been told so after the old one recorded it: it waits for no record then."""
@@ -114,8 +122,8 @@ class ShellDesk(Actor[ShellDeskMail]):
 
     def _move_home(self, mail: HomeMoved) -> None:
         moved = frozenset(serial for serial, home in self._homes.items() if home is mail.old)
-        if moved:
-            mail.new.tell(BashAdopted(moved))
+        mail.new.tell(BashAdopted(moved))
+        mail.new.tell(BashLost(UNTIL_ADOPTED))
         for serial in moved:
             self._homes[serial] = mail.new
             self._shells[serial][1].tell(NewHome(mail.new))

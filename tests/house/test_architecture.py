@@ -105,8 +105,9 @@ class House:
         named = pumps.get(f"{path}:{place}") or pumps.get(path)
         if named:
             return named
-        home = module if module in self.actors.values() else module.rpartition(".")[0] + ".actor"
-        owners = [actor for actor, its_module in self.actors.items() if its_module == home]
+        folders = [module.rsplit(".", depth)[0] + ".actor" for depth in range(1, module.count("."))]
+        homes = [module] if module in self.actors.values() else folders
+        owners = [actor for actor, its_module in self.actors.items() if its_module in homes]
         assert len(owners) == 1, (
             f"{path} tells mail, but is neither an actor, nor beside one, nor in the table of pumps"
         )

@@ -68,11 +68,14 @@ def test_every_command_that_the_guide_tells_to_send_exists(guide: str) -> None:
 
 
 def test_the_list_of_what_is_not_supported_is_that_of_the_code(root: Path, protocol: str) -> None:
-    tree = ast.parse((root / "actors" / "session" / "requests.py").read_text(encoding="utf-8"))
-    (table,) = (
-        node.value for node in ast.walk(tree) if isinstance(node, ast.AnnAssign) and isinstance(node.value, ast.Dict)
-    )
-    answered = {ast.unparse(key) for key in table.keys if key is not None}
+    modules = (root / "actors" / "session" / "requests").glob("*.py")
+    tables = [
+        node.value
+        for module in modules
+        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Return) and isinstance(node.value, ast.Dict)
+    ]
+    answered = {ast.unparse(key) for table in tables for key in table.keys if key is not None}
     names = {name for name, kind in COMMANDS.items() if f"c.{kind.__name__}" in answered}
     assert {"prompt", "bash"} <= names
     listed = section(protocol, "Not supported yet").split("\n\n")[1]
