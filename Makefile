@@ -12,11 +12,12 @@ PYTHON ?=
 CANDIDATES := $(if $(PYTHON),'$(PYTHON)',python3.13 python3.12 python3.11 python3)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format clean compile
+.PHONY: help demo test simulate check format clean compile
 
 help:
 	@echo "make demo     play a short conversation against atomic --mode rpc (no key needed)"
 	@echo "make test     make check, then all tests (PYTEST_ARGS='-k name' narrows them)"
+	@echo "make simulate play SEEDS=100000 orders of the mail between the actors, and stop at the first that fails"
 	@echo "make check    format, lint, types and import layers"
 	@echo "make format   format the sources and sort their imports"
 	@echo "make clean    remove .venv and the tools' caches"
@@ -26,6 +27,12 @@ demo: $(VENV)/.installed compile
 
 test: check compile
 	$(PY) -m pytest $(PYTEST_ARGS)
+
+SEEDS ?= 100000
+SIMULATE_ARGS ?=
+
+simulate: $(VENV)/.installed
+	@$(PY) -m runtime.simulate --seeds $(SEEDS) $(SIMULATE_ARGS)
 
 check: $(VENV)/.installed-dev
 	$(PY) -m ruff format --check --quiet --output-format concise $(SOURCES)

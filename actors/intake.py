@@ -35,7 +35,15 @@ from actors.mail import (
 )
 from protocol import commands
 from protocol.codec import Rejected, read_command
-from protocol.commands import HOLDS_LANE, INTERRUPTS, LONG_WORK, REPLACEMENTS, Command, command_name
+from protocol.commands import (
+    CREDENTIAL_WRITES,
+    HOLDS_LANE,
+    INTERRUPTS,
+    LONG_WORK,
+    REPLACEMENTS,
+    Command,
+    command_name,
+)
 from protocol.lines import LineSplitter
 
 CLOSING = "atomic is shutting down"
@@ -220,9 +228,11 @@ class Intake(Actor[IntakeMail]):
         self._answer(lost, error)
 
     def _end_input(self) -> None:
-        """Lets a replacement finish and what waits behind it run: both are short. Other long commands are stopped."""
+        """Lets a replacement or the write of a credential finish and what waits behind it run: all are short. Other
+        long commands are stopped."""
         self._input_over = True
-        if self._lane_holder and self._open[self._lane_holder][0].command not in REPLACEMENTS:
+        short = REPLACEMENTS | CREDENTIAL_WRITES
+        if self._lane_holder and self._open[self._lane_holder][0].command not in short:
             self._close()
 
     def _close(self) -> None:

@@ -16,10 +16,12 @@ from actors.pump import Ack
 from protocol.responses import failed, ok
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    from actors.model.prompt import ModelPrompt, RequestOptions
+    from actors.catalog_view import CatalogView, Defaults
+    from actors.model.prompt import Credential, ModelPrompt, RequestOptions
     from actors.session.file import OpenedSession
+    from actors.session.surroundings import Surroundings
     from actors.tool.table import Tool, ToolOutput
     from protocol.codec import Rejected
     from protocol.commands import Command, QueueMode
@@ -38,8 +40,14 @@ class Ticket(Struct, frozen=True):
     def ok(self, data: bytes | None = None) -> Record:
         return Record(ok(self.id, self.command or "", data), self.serial)
 
-    def failed(self, error: str) -> Record:
-        return Record(failed(self.id, self.command, error), self.serial)
+    def failed(self, error: str, code: str | None = None, details: dict[str, str] | None = None) -> Record:
+        return Record(failed(self.id, self.command, error, code, details), self.serial)
+
+
+class Tick(Struct, frozen=True):
+    """The clock rings: the time that was armed with `key` has passed."""
+
+    key: str
 
 
 # ---- Writer ------------------------------------------------------------------------------------------------------
@@ -65,6 +73,8 @@ class CloseWriter(Struct, frozen=True):
 
 
 WriterMail = Write | CloseWriter
+PrinterMail = WriterMail | Tick
+"""The Printer stands where the Writer does when the program is no server."""
 
 # ---- Intake ------------------------------------------------------------------------------------------------------
 
@@ -110,6 +120,19 @@ class AnswerOpen(Struct, frozen=True):
 
 IntakeMail = StdinBytes | Answered | SessionCurrent | StdinEnded | CloseIntake | SessionLost | AnswerOpen
 
+
+class PromptEnded(Struct, frozen=True):
+    """What came of a prompt of the command line, once nothing more comes by itself. `whole` tells that its answer is;
+    `refused` that it was never accepted. Then, and when a run failed, `error` is for the user."""
+
+    whole: bool
+    error: str | None = None
+    refused: bool = False
+
+
+OneShotMail = IntakeMail | PromptEnded
+"""OneShot stands where Intake does when the prompts come with the command line."""
+
 # ---- SessionDesk -------------------------------------------------------------------------------------------------
 
 
@@ -129,6 +152,7 @@ class TargetOpened(Struct, frozen=True):
 
     serial: int
     opened: OpenedSession
+    surroundings: Surroundings | None = None
 
 
 class TargetFailed(Struct, frozen=True):
@@ -155,6 +179,7 @@ class Retired(Struct, frozen=True):
 
     key: int
     modes: Mapping[QueueKind, QueueMode]
+    defaults: Defaults | None = None
 
 
 class SessionGone(Struct, frozen=True):
@@ -172,6 +197,12 @@ class SessionReloaded(Struct, frozen=True):
     error: str | None = None
 
 
+class CatalogChanged(Struct, frozen=True):
+    """For the sessions that live, and for those that will start."""
+
+    view: CatalogView
+
+
 class CloseSessions(Struct, frozen=True):
     pass
 
@@ -186,6 +217,7 @@ SessionDeskMail = (
     | Retired
     | SessionGone
     | SessionReloaded
+    | CatalogChanged
     | CloseSessions
     | Down
 )
@@ -215,9 +247,11 @@ class Retire(Struct, frozen=True):
 
 
 class BecomeCurrent(Struct, frozen=True):
-    """The hand-over is done. A session that was retiring lives again. `modes` are those of the one before."""
+    """The hand-over is done. A session that was retiring lives again. `modes` and `defaults` are those of the one
+    before."""
 
     modes: Mapping[QueueKind, QueueMode]
+    defaults: Defaults | None = None
 
 
 class Reload(Struct, frozen=True):
@@ -324,6 +358,31 @@ class BashLost(Struct, frozen=True):
     serial: int
 
 
+class UseCatalog(Struct, frozen=True):
+    """Models or credentials have changed."""
+
+    view: CatalogView
+
+
+class SurroundingsLoaded(Struct, frozen=True):
+    """What `reload` read; None with an `error`: it could not, and everything stays."""
+
+    ticket: Ticket
+    surroundings: Surroundings | None
+    error: str = ""
+
+
+class PreferenceSaved(Struct, frozen=True):
+    """One value of this session is in the settings file, or stderr tells why not."""
+
+
+class CatalogAnswered(Struct, frozen=True):
+    """The catalogue is done with a command of this session: `response` goes out once `view` is in force."""
+
+    response: Record
+    view: CatalogView
+
+
 SessionMail = (
     Commands
     | ReplyDelta
@@ -341,6 +400,11 @@ SessionMail = (
     | BecomeCurrent
     | Reload
     | NoMoreCommands
+    | UseCatalog
+    | CatalogAnswered
+    | PreferenceSaved
+    | SurroundingsLoaded
+    | Tick
     | Down
 )
 
@@ -389,12 +453,14 @@ QueueMail = Enqueue | TakeMessages | ClearQueue | PauseQueue | ResumeQueue | Set
 
 
 class ModelRequest(Struct, frozen=True):
-    """One request to a provider. `call` is the session's number for it."""
+    """One request to a provider. `call` is the session's number for it. `authorize` finds the credential for a model;
+    it may run commands, so it belongs into a pump, and raises `ValueError` with a text for the user."""
 
     call: int
     model: Model
     prompt: ModelPrompt
     options: RequestOptions
+    authorize: Callable[[Model], Credential]
 
 
 class StreamHead(Struct, frozen=True):
@@ -572,10 +638,6 @@ ShellMail = ShellOutput | ShellExited | CancelShell | BashRecorded | NewHome
 # ---- Clock -------------------------------------------------------------------------------------------------------
 
 
-class Tick(Struct, frozen=True):
-    key: str
-
-
 class Arm(Struct, frozen=True):
     """Tell `to` a `Tick(key)` in `delay_ms` milliseconds."""
 
@@ -590,14 +652,68 @@ class Woke(Struct, frozen=True):
 
 ClockMail = Arm | Woke
 
+# ---- Catalog -----------------------------------------------------------------------------------------------------
+
+
+class RefreshCatalog(Struct, frozen=True):
+    """Read models and credentials again. After `timeout_ms` the answer tells what is known by then."""
+
+    ticket: Ticket
+    session: Address[SessionMail]
+    timeout_ms: float | None
+
+
+class SaveCredential(Struct, frozen=True):
+    ticket: Ticket
+    session: Address[SessionMail]
+    provider: str
+    credential: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        return f"SaveCredential({self.ticket!r}, provider={self.provider!r})"
+
+
+class RemoveCredential(Struct, frozen=True):
+    ticket: Ticket
+    session: Address[SessionMail]
+    provider: str
+
+
+class CatalogLoaded(Struct, frozen=True):
+    """What the files held when the reading began, `at` seconds of a clock that never goes back. Only a view knows what
+    `files` is. `errors` are pairs of provider (or file) and message."""
+
+    job: int
+    at: float
+    files: Any
+    errors: tuple[tuple[str, str], ...] = ()
+
+
+class CatalogLate(Struct, frozen=True):
+    """The deadline of a refresh has passed; its result may still come."""
+
+    job: int
+
+
+class CredentialRefused(Struct, frozen=True):
+    """A credential was not written. Or, `committed`, it was, and then the files could not be read."""
+
+    job: int
+    error: str
+    committed: bool = False
+
+
+CatalogMail = RefreshCatalog | SaveCredential | RemoveCredential | CatalogLoaded | CatalogLate | CredentialRefused
+
 # ---- Preferences -------------------------------------------------------------------------------------------------
 
 
 class SavePreference(Struct, frozen=True):
-    """Write one value into the user's settings file."""
+    """Write one value into the user's settings file. `session` waits with its end until that is tried."""
 
     path: tuple[str, ...]
     value: Any
+    session: Address[SessionMail] | None = None
 
 
 PreferencesMail = SavePreference
@@ -606,9 +722,11 @@ PreferencesMail = SavePreference
 
 
 class InputEnded(Struct, frozen=True):
-    """Nothing that comes from the client is let in any more. `answered` says that it follows an `AnswerOpen`."""
+    """Nothing that comes from the client is let in any more. `answered` says that it follows an `AnswerOpen`.
+    `exit_code` counts unless something else has begun to end the process."""
 
     answered: bool = False
+    exit_code: int = 0
 
 
 class SignalReceived(Struct, frozen=True):

@@ -379,7 +379,8 @@ REPLIES = frozenset({"extension_ui_response"})
 ORDERED = COMMAND_NAMES - INTERRUPTS - LONG_WORK - REPLIES
 REPLACEMENTS = frozenset({"new_session", "switch_session", "import_session", "fork", "clone"})
 # Ordered commands that outlive their message: the ordered lane waits for their response.
-HOLDS_LANE = REPLACEMENTS | {"compact", "reload", "login_provider", "navigate_tree", "export_html"}
+CREDENTIAL_WRITES = frozenset({"save_provider_credential", "logout_provider"})
+HOLDS_LANE = REPLACEMENTS | CREDENTIAL_WRITES | {"compact", "reload", "login_provider", "navigate_tree", "export_html"}
 
 
 def command_name(command: Command) -> str:

@@ -36,7 +36,7 @@ def ok(id: bytes, command: str, data: bytes | None = None) -> bytes:
     """
     if data is None:
         return _opening(id, command) + b"true}\n"
-    return _opening(id, command) + b'true,"data":' + data + b"}\n"
+    return b"".join((_opening(id, command), b'true,"data":', data, b"}\n"))  # data may be megabytes: one copy
 
 
 def failed(

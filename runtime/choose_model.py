@@ -16,7 +16,7 @@ from runtime.credentials import no_api_key_text
 from runtime.model_patterns import as_level, exact_match, parse_pattern
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from runtime.model_patterns import ScopedModel
 
@@ -67,18 +67,25 @@ def choose_model(
     thinking: ThinkingLevel | None = None,
     saved_level: ThinkingLevel | None = None,
     default_level: ThinkingLevel = "medium",
+    model_levels: Mapping[str, ThinkingLevel] | None = None,
 ) -> Choice:
     """The model a session starts with. `thinking` is the flag's level, `saved` and `saved_level` are the session's;
-    `scope` counts only for a session that has no model of its own yet."""
-    level = thinking or saved_level or default_level
+    `scope` counts only for a session that has no model of its own yet; `model_levels` are defaults by `provider/id`."""
+
+    def chosen(model: Model, *levels: ThinkingLevel | None) -> Choice:
+        default = (model_levels or {}).get(f"{model.provider}/{model.id}", default_level)
+        return _chosen(model, next((level for level in levels if level), default))
+
     if named:
-        return _chosen(named.model, thinking or named.level or level)
+        return chosen(named.model, thinking, named.level, saved_level)
     if saved is None and (scoped := _from_scope(scope, default_provider, default_model)):
-        return _chosen(scoped.model, thinking or scoped.level or level)
+        return chosen(scoped.model, thinking, scoped.level, saved_level)
     available = [model for model in models if is_configured(model.provider)]
     if saved and (model := find_model(available, saved.provider, saved.model_id)):
-        return _chosen(model, level)
-    choice = _initial(models, available, default_provider, default_model, thinking or default_level)
+        return chosen(model, thinking, saved_level)
+    choice = _initial(models, available, default_provider, default_model)
+    if choice.model is not None:
+        choice = chosen(choice.model, thinking)
     return _restored_instead(choice, saved) if saved else choice
 
 
@@ -124,16 +131,16 @@ def _initial(
     available: Sequence[Model],
     provider: str | None,
     model_id: str | None,
-    level: ThinkingLevel,
 ) -> Choice:
+    """Its level is not chosen yet."""
     if provider and model_id:
         if all(model.provider != provider for model in models):
             return Choice(None, "off", UNSUPPORTED_DEFAULT, "configured-provider-unsupported")
         if model := find_model(available, provider, model_id):
-            return _chosen(model, level)
+            return Choice(model, "off")
     preferred = (model for model in available if DEFAULT_MODELS.get(model.provider) == model.id)
     if model := next(preferred, available[0] if available else None):
-        return _chosen(model, level)
+        return Choice(model, "off")
     return Choice(None, "off", no_api_key_text("unknown"), "no-models-available")
 
 

@@ -13,23 +13,31 @@ from typing import TYPE_CHECKING, NoReturn
 from msgspec import Struct
 
 from protocol.model import THINKING_LEVELS, ThinkingLevel
+from runtime.arguments import Arguments, sort_arguments
 from runtime.config_values import shown
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
     from collections.abc import Mapping, Sequence
 
-UNSUPPORTED_MODES = ("text", "json")
+    from runtime.arguments import Arity
+
+MODES = ("rpc", "json", "text")
+NOT_INTERACTIVE = "There is no interactive mode: give a prompt with -p, or choose --mode json or --mode rpc"
 TRUE_WORDS = ("1", "true", "yes")
 
 
 class Options(Struct, frozen=True):
     """What the user asked for. `session_dir` is the flag's word alone, unexpanded; `approve` is None when neither
-    `--approve` nor `--no-approve` was given."""
+    `--approve` nor `--no-approve` was given. `messages` and `files` are for the modes `json` and `text`; `tools` is
+    None when nobody chose."""
 
     mode: str = "rpc"
     provider: str | None = None
     model: str | None = None
+    models: str | None = None
+    api_key: str | None = None
+    list_models: str | None = None
     thinking: ThinkingLevel | None = None
     session: str | None = None
     session_dir: str | None = None
@@ -44,27 +52,50 @@ class Options(Struct, frozen=True):
     no_context_files: bool = False
     trace: str | None = None
     offline: bool = False
+    verbose: bool = False
+    json_deltas: bool = False
+    messages: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    fork: str | None = None
+    session_id: str | None = None
+    system_prompt: str | None = None
+    append_system_prompt: tuple[str, ...] = ()
+    tools: tuple[str, ...] | None = None
+    exclude_tools: tuple[str, ...] = ()
+    no_tools: bool = False
     warnings: tuple[str, ...] = ()
 
 
-def parse_arguments(argv: Sequence[str], env: Mapping[str, str]) -> Options:
-    """`argv` without the program name. Raises SystemExit after its one line: 0 for help and version, else 1 or 2.
+def parse_arguments(argv: Sequence[str], env: Mapping[str, str], *, terminal: bool = True) -> Options:
+    """`argv` without the program name; `terminal` tells that stdin and stdout both are one. Raises SystemExit after its
+    one line: 0 for help and version, else 1 or 2.
 
     Source: sessions 8.1 and 8.4; rpc 1.6 for the exit code of start-up errors.
     """
-    parser = _parser()
-    _refuse_unknown_flags(parser, argv)
-    given = vars(parser.parse_args(list(argv)))
+    parser = build_parser()
+    sorted_ = sort_arguments(argv, _arities(parser))
+    if sorted_.unknown is not None:
+        _stop(2, f"Unknown option: {shown(sorted_.unknown)}{_suggestion(sorted_.unknown, list(_arities(parser)))}")
+    given = vars(parser.parse_args(list(sorted_.flags)))
+    if given.pop("help"):
+        print(parser.format_help(), end="", file=sys.stderr if given["mode"] in ("json", "rpc") else sys.stdout)
+        raise SystemExit(0)
     if given.pop("version"):
         print(f"atomic {program_version()}")
         raise SystemExit(0)
-    _refuse_arguments(given.pop("arguments"))
+    given["mode"] = _mode(given["mode"], asked=given.pop("print") or not terminal)
+    given |= {"messages": sorted_.messages, "files": sorted_.files}
+    for name in ("tools", "exclude_tools"):
+        given[name] = _names(given[name])
+    given["exclude_tools"] = given["exclude_tools"] or ()
+    given["append_system_prompt"] = tuple(given["append_system_prompt"])
     thinking, warnings = _thinking(given.pop("thinking"))
-    given["mode"] = given["mode"] or ""
     given["offline"] = given["offline"] or is_offline(env)
     if given["provider"] is not None and given["model"] is None:
         warnings.append("--provider has no effect without --model")
     options = Options(thinking=thinking, warnings=tuple(warnings), **given)
+    if options.mode == "rpc" and options.list_models is None:
+        _refuse_arguments(sorted_)
     _refuse_conflicts(options)
     return options
 
@@ -88,30 +119,47 @@ def program_version() -> str:
         return "0+unknown"
 
 
-def _parser() -> ArgumentParser:
+def build_parser() -> ArgumentParser:
+    """Every flag, for parsing, for `--help` and for shell completions."""
     import argparse
 
     parser = argparse.ArgumentParser(
         prog="atomic",
+        usage="atomic [options] [@file ...] [message ...]\n       atomic {auth,doctor,sessions,completions} ...",
         allow_abbrev=False,
-        description="A coding agent that programs drive: JSON lines in on stdin, JSON lines out on stdout.",
-        epilog="End of stdin means stop. Files and environment variables: docs/configuration.md.",
+        add_help=False,
+        description="A coding agent that programs drive: JSON lines in on stdin, JSON lines out on stdout. "
+        "With -p it answers one prompt as text, with --mode json as events.",
+        epilog="In RPC mode the end of stdin means stop. Files and environment variables: docs/configuration.md.",
     )
+    parser.error = _usage_error  # type: ignore[method-assign]
+    _add_mode_flags(parser)
     _add_model_flags(parser)
     _add_session_flags(parser)
+    _add_prompt_flags(parser)
     _add_resource_flags(parser)
     parser.add_argument("--trace", metavar="FILE", help="write the mail between actors to FILE, secrets removed")
     parser.add_argument("--offline", action="store_true", help="start without looking anything up on the network")
+    parser.add_argument("--verbose", action="store_true", help="tell on stderr what the session starts with")
     parser.add_argument("-v", "--version", action="store_true", help="print the version and exit")
-    parser.add_argument("arguments", nargs="*", help=argparse.SUPPRESS)
+    parser.add_argument("-h", "--help", action="store_true", help="print this and exit")
     return parser
+
+
+def _add_mode_flags(parser: ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--mode", metavar="MODE", help="rpc: driven over stdin; json: one run as events; text: one run as text")
+    add("-p", "--print", action="store_true", help="the same as --mode text; so is stdin or stdout without a terminal")
+    add("--json-deltas", action="store_true", help="--mode json: every delta, without the message so far")
 
 
 def _add_model_flags(parser: ArgumentParser) -> None:
     add = parser.add_argument
-    add("--mode", metavar="MODE", help='how the program is driven; only "rpc" today')
     add("--provider", metavar="ID", help="provider of the model that --model names")
     add("--model", metavar="PATTERN", help="model to start with: provider/id, id, or a part of one; id:level too")
+    add("--models", metavar="PATTERNS", help="models to cycle through, with commas between; * and :level too")
+    add("--api-key", metavar="KEY", help="key for the provider of the model, for this process only")
+    add("--list-models", nargs="?", const="", metavar="SEARCH", help="list the models that can be used now, and exit")
     add("--thinking", metavar="LEVEL", help=f"thinking level to start with: {', '.join(THINKING_LEVELS)}")
 
 
@@ -119,9 +167,20 @@ def _add_session_flags(parser: ArgumentParser) -> None:
     add = parser.add_argument
     add("--session", metavar="PATH|ID", help="open this session: a path, an id or the beginning of one")
     add("-c", "--continue", dest="continue_recent", action="store_true", help="open the most recent session")
+    add("--session-id", metavar="ID", help="open the session with exactly this id, or begin one with it")
+    add("--fork", metavar="PATH|ID", help="begin a new session with what this one holds")
     add("--session-dir", metavar="DIR", help="keep session files in DIR")
     add("--no-session", action="store_true", help="keep the session in memory only")
     add("-n", "--name", metavar="NAME", help="name of the session")
+
+
+def _add_prompt_flags(parser: ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--system-prompt", metavar="TEXT|FILE", help="in place of the built-in system prompt")
+    add("--append-system-prompt", metavar="TEXT|FILE", action="append", default=[], help="more of it; may be repeated")
+    add("-t", "--tools", metavar="NAMES", help="only these tools, with commas between")
+    add("-xt", "--exclude-tools", metavar="NAMES", help="not these tools")
+    add("-nt", "--no-tools", "-nbt", "--no-builtin-tools", dest="no_tools", action="store_true", help="no tools")
 
 
 def _add_resource_flags(parser: ArgumentParser) -> None:
@@ -135,15 +194,23 @@ def _add_resource_flags(parser: ArgumentParser) -> None:
     add("--no-themes", action="store_true", help="accepted; there are no themes")
 
 
-def _refuse_unknown_flags(parser: ArgumentParser, argv: Sequence[str]) -> None:
-    """argparse alone would read an unknown `-nt` as `-n t`, a session named "t"."""
-    known = parser._option_string_actions
-    options = argv[: argv.index("--")] if "--" in argv else argv
-    for argument in options:
-        flag = argument.split("=", 1)[0]
-        if len(flag) > 1 and flag.startswith("-") and flag not in known:
-            _stop(2, f"Unknown option: {shown(flag)}{_suggestion(flag, list(known))}")
-    parser.error = _usage_error  # type: ignore[method-assign]
+def _arities(parser: ArgumentParser) -> dict[str, Arity]:
+    """Every spelling of every flag, with the values that it takes."""
+    kinds: dict[object, Arity] = {None: "one", 0: "none", "?": "optional"}
+    return {name: kinds[action.nargs] for action in parser._actions for name in action.option_strings}
+
+
+def _mode(mode: str | None, *, asked: bool) -> str:
+    """`asked` tells that without a mode it is `text`. Source: rpc 6."""
+    if mode is None:
+        return "text" if asked else ""
+    if mode not in MODES:
+        _stop(1, f"Invalid --mode: {shown(mode)}; allowed: {', '.join(MODES)}")
+    return mode
+
+
+def _names(value: str | None) -> tuple[str, ...] | None:
+    return None if value is None else tuple(name.strip() for name in value.split(",") if name.strip())
 
 
 def _suggestion(flag: str, known: list[str]) -> str:
@@ -157,11 +224,11 @@ def _usage_error(message: str) -> NoReturn:
     _stop(2, message[:1].upper() + message[1:])
 
 
-def _refuse_arguments(arguments: list[str]) -> None:
-    for argument in arguments:
-        if argument.startswith("@"):
-            _stop(1, "@file arguments are not supported in RPC mode")
-        _stop(1, f"Unexpected argument: {shown(argument)}; in RPC mode prompts come over stdin")
+def _refuse_arguments(given: Arguments) -> None:
+    if given.files:
+        _stop(1, "@file arguments are not supported in RPC mode")
+    if given.messages:
+        _stop(1, f"Unexpected argument: {shown(given.messages[0])}; in RPC mode prompts come over stdin")
 
 
 def _thinking(level: str | None) -> tuple[ThinkingLevel | None, list[str]]:
@@ -172,25 +239,37 @@ def _thinking(level: str | None) -> tuple[ThinkingLevel | None, list[str]]:
 
 
 def _refuse_conflicts(options: Options) -> None:
-    if options.mode in UNSUPPORTED_MODES:
-        _stop(1, f"--mode {options.mode} is not supported yet; allowed: rpc")
-    if not options.mode:
-        _stop(1, "A mode is needed: atomic --mode rpc")
-    if options.mode != "rpc":
-        _stop(1, f"Invalid --mode: {shown(options.mode)}; allowed: rpc")
-    if options.name is not None and not options.name.strip():
-        _stop(1, "--name must not be empty")
-    flags = {
-        "--session": options.session is not None,
-        "--continue": options.continue_recent,
-        "--no-session": options.no_session,
-    }
-    chosen = [flag for flag, on in flags.items() if on]
-    if len(chosen) > 1:
-        _stop(1, f"{chosen[0]} cannot be combined with {chosen[1]}")
-    for flag, value in (("--session", options.session), ("--session-dir", options.session_dir)):
+    for flag, value in (("--models", options.models), ("--api-key", options.api_key)):
         if value is not None and not value.strip():
             _stop(1, f"{flag} must not be empty")
+    if options.list_models is not None:
+        return
+    if not options.mode:
+        _stop(1, NOT_INTERACTIVE)
+    if options.json_deltas and options.mode != "json":
+        _stop(1, "--json-deltas needs --mode json")
+    if options.name is not None and not options.name.strip():
+        _stop(1, "--name must not be empty")
+    given = {
+        "--session": options.session is not None,
+        "--continue": options.continue_recent,
+        "--fork": options.fork is not None,
+        "--no-session": options.no_session,
+        "--session-id": options.session_id is not None,
+    }
+    _refuse_pairs([flag for flag, on in given.items() if on])
+    paths = {"--session": options.session, "--session-dir": options.session_dir, "--fork": options.fork}
+    for flag, value in paths.items():
+        if value is not None and not value.strip():
+            _stop(1, f"{flag} must not be empty")
+
+
+def _refuse_pairs(chosen: list[str]) -> None:
+    """Each chooses the session, but a new id goes with a fork and with a session in memory."""
+    if not {"--session", "--continue"} & set(chosen):
+        chosen = [flag for flag in chosen if flag != "--session-id"]
+    if len(chosen) > 1:
+        _stop(1, f"{chosen[0]} cannot be combined with {chosen[1]}")
 
 
 def _stop(code: int, text: str) -> NoReturn:

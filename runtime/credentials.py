@@ -38,8 +38,12 @@ ENVIRONMENT_KEYS = {
 }
 
 
-class CredentialError(Exception):
+class CredentialError(ValueError):
     """A request cannot be authenticated; the text is meant for the user and names no secret."""
+
+
+class NoCredential(CredentialError):
+    """No source has anything for the provider."""
 
 
 class AuthStatus(NamedTuple):
@@ -63,16 +67,37 @@ class Credentials:
         stored: Mapping[str, StoredCredential],
         run_command: Callable[[str], str | None],
         runtime_keys: Mapping[str, str] | None = None,
+        run_stored_command: Callable[[str], str | None] | None = None,
     ) -> None:
         self._env = env
         self._providers = providers
         self._stored = stored
         self._run_command = run_command
-        self._run_stored_command = cache(run_command)  # for the life of the process, failures too
+        self._run_stored_command = run_stored_command or cache(run_command)  # for the life of the process, failures too
         self._runtime_keys = runtime_keys or {}
 
     def __repr__(self) -> str:
         return f"Credentials(stored={sorted(self._stored)}, providers={sorted(self._providers)})"
+
+    def renewed(
+        self, providers: Mapping[str, ProviderConfig], stored: Mapping[str, StoredCredential] | None
+    ) -> Credentials:
+        """After the files were read again; without `stored` auth.json could not be. What stored commands have answered
+        is kept."""
+        return self._with(providers, self._stored if stored is None else stored, self._runtime_keys)
+
+    def with_runtime_key(self, provider: str, key: str | None) -> Credentials:
+        """With the key of `--api-key` for a provider, or without one."""
+        others = {name: value for name, value in self._runtime_keys.items() if name != provider}
+        return self._with(self._providers, self._stored, {**others, **({provider: key} if key else {})})
+
+    def _with(
+        self,
+        providers: Mapping[str, ProviderConfig],
+        stored: Mapping[str, StoredCredential],
+        runtime_keys: Mapping[str, str],
+    ) -> Credentials:
+        return Credentials(self._env, providers, stored, self._run_command, runtime_keys, self._run_stored_command)
 
     def is_configured(self, provider: str) -> bool:
         return self.status(provider).configured
@@ -130,7 +155,7 @@ class Credentials:
         if not names:
             if keyless:
                 return "", ""
-            raise CredentialError(f"No API key for provider: {provider}")
+            raise NoCredential(f"No API key for provider: {provider}")
         value = env[names[0]].strip()
         return ("", value) if names[0] == BEARER_VARIABLE else (value, "")
 

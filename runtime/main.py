@@ -7,13 +7,26 @@ import signal
 import sys
 from collections.abc import Callable
 from queue import SimpleQueue
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from actors.mail import RootMail, SignalReceived
 from runtime.cli import parse_arguments
 
+if TYPE_CHECKING:
+    from runtime.oneshot import OneShotPlan
+    from runtime.startup import Startup
+
 SWITCH_INTERVAL_S = 0.0005
 """At the default of 5 ms one busy pure-Python thread delays a chain of four actors by 15 ms."""
+
+
+SUBCOMMANDS = {
+    "auth": "runtime.auth_command",
+    "completions": "runtime.completions",
+    "doctor": "runtime.doctor",
+    "sessions": "runtime.session_list",
+}
+"""Each has `run(argv, env, cwd)`, which gives the exit code. Only the first word of the command line can name one."""
 
 
 class MainThread:
@@ -40,7 +53,13 @@ def main(argv: list[str] | None = None) -> int:
     from runtime.stdio import complain
     from runtime.wiring import STAMPS
 
-    options = parse_arguments(sys.argv[1:] if argv is None else argv, os.environ)
+    given = sys.argv[1:] if argv is None else argv
+    if given and given[0] in SUBCOMMANDS:
+        from importlib import import_module
+
+        return int(import_module(SUBCOMMANDS[given[0]]).run(given[1:], os.environ, os.getcwd()))
+    piped = not os.isatty(0)
+    options = parse_arguments(given, os.environ, terminal=not piped and os.isatty(1))
     try:
         startup = load(options, os.environ, os.getcwd(), STAMPS)
     except StartupError as error:
@@ -48,11 +67,36 @@ def main(argv: list[str] | None = None) -> int:
         return 1
     for warning in startup.warnings:
         complain(warning)
-    _run(startup, _tracer(options.trace))
+    if options.list_models is not None:
+        from runtime.list_models import print_models
+
+        print_models(startup.catalog.catalog.available(), options.list_models)
+        return 0
+    if options.verbose:
+        complain(_facts(startup))
+    plan = None
+    if options.mode != "rpc":
+        from runtime.oneshot import plan_one_shot
+        from runtime.prompt_files import PromptFileError
+
+        try:
+            plan = plan_one_shot(options, startup.session, os.getcwd(), reads_stdin=piped)
+        except PromptFileError as error:
+            print(f"Error: {error}", file=sys.stderr)
+            return 1
+    _run(startup, _tracer(options.trace), plan)
     return 0
 
 
-def _run(startup: Any, trace: Callable[[str, str, Any], None] | None) -> None:
+def _facts(startup: Startup) -> str:
+    """For `--verbose`."""
+    session, named = startup.session, startup.catalog.named
+    model = f"{named.model.provider}/{named.model.id}" if named else "chosen by session and settings"
+    tools = ", ".join(startup.tools) or "none"
+    return f"session {session.header.id}, file {session.journal.path or 'none'}, model {model}, tools {tools}"
+
+
+def _run(startup: Startup, trace: Callable[[str, str, Any], None] | None, plan: OneShotPlan | None) -> None:
     from runtime.children import kill_descendants, mark_children
     from runtime.root import Root
     from runtime.stdio import StdoutSink, complain, take_stdout
@@ -66,7 +110,7 @@ def _run(startup: Any, trace: Callable[[str, str, Any], None] | None) -> None:
     root = Root(complain, lambda: sink.written, kill_descendants)
     root.me = address
     pump = start_pump if trace is None else start_named_pump
-    House(startup, ThreadHost(trace), os.environ, pump).start(address, root, sink)
+    House(startup, ThreadHost(trace), os.environ, pump, plan).start(address, root, sink)
     _listen(address)
     while root.phase != "over":
         try:

@@ -48,11 +48,14 @@ class ProviderConfig(Struct, frozen=True):
 
 
 class LoadedModels(NamedTuple):
-    """`models` in catalogue order, available or not; `providers` are those that models.json speaks of."""
+    """`models` in catalogue order, available or not; `providers` are those that models.json speaks of. `faults` holds,
+    for each warning, the provider that it is about, or the file. `whole` tells that the file could be read."""
 
     models: list[Model]
     providers: dict[str, ProviderConfig]
     warnings: list[str]
+    faults: tuple[tuple[str, str], ...] = ()
+    whole: bool = True
 
 
 def load_models(agent_dir: str, *, scripted: bool) -> LoadedModels:
@@ -64,8 +67,7 @@ def load_models(agent_dir: str, *, scripted: bool) -> LoadedModels:
     except (FileNotFoundError, NotADirectoryError):
         data = b"{}"
     except OSError as error:
-        base = merge_models({}, scripted=scripted)
-        return base._replace(warnings=[f"Failed to load {FILE}: {error.strerror or error}"])
+        return _unread(f"Failed to load {FILE}: {error.strerror or error}", scripted)
     return read_models(data, scripted=scripted)
 
 
@@ -77,15 +79,20 @@ def read_models(data: bytes, *, scripted: bool) -> LoadedModels:
         try:
             document = decode_document(_as_json(data))
         except ValueError as error:
-            base = merge_models({}, scripted=scripted)
-            return base._replace(warnings=[f"Failed to parse {FILE}: {error}"])
+            return _unread(f"Failed to parse {FILE}: {error}", scripted)
     return merge_models(document, scripted=scripted)
+
+
+def _unread(warning: str, scripted: bool) -> LoadedModels:
+    """The built-in models alone."""
+    return merge_models({}, scripted=scripted)._replace(warnings=[warning], faults=((FILE, warning),), whole=False)
 
 
 def merge_models(document: Any, *, scripted: bool) -> LoadedModels:
     """Lay a decoded models.json over the built-in catalogue."""
     warnings: list[str] = []
     entries = _provider_entries(document, warnings)
+    faults = [(FILE, warning) for warning in warnings]
     catalogue: dict[str, dict[str, Model]] = {}
     for model in built_in_models():
         catalogue.setdefault(model.provider, {})[model.id] = model
@@ -95,12 +102,13 @@ def merge_models(document: Any, *, scripted: bool) -> LoadedModels:
     for provider_id, entry in entries.items():
         try:
             merger = _Provider(provider_id, entry, catalogue.get(provider_id, {}), warnings)
+            catalogue[provider_id] = merger.models
+            providers[provider_id] = merger.config
         except BadField as error:
             warnings.append(f"{FILE}: {error}")
-            continue
-        catalogue[provider_id] = merger.models
-        providers[provider_id] = merger.config
-    return LoadedModels([m for models in catalogue.values() for m in models.values()], providers, warnings)
+        faults += [(provider_id, warning) for warning in warnings[len(faults) :]]
+    models = [model for models in catalogue.values() for model in models.values()]
+    return LoadedModels(models, providers, warnings, tuple(faults))
 
 
 def _as_json(data: bytes) -> bytes:

@@ -63,8 +63,12 @@ class Root(Actor[RootMail]):
 
     def receive(self, mail: RootMail) -> None:
         match mail:
-            case InputEnded():
+            case InputEnded(answered, exit_code):
+                if self.phase == "running":
+                    self.exit_code = exit_code
                 self._drain()
+                if answered:
+                    self._closed("open commands")
             case SignalReceived(number):
                 self._stop(128 + number)
             case StdoutClosed():
@@ -116,11 +120,13 @@ class Root(Actor[RootMail]):
         self._complain(f"{key} failed: {error}")
         self.exit_code = 1
         self._intake.tell(AnswerOpen(f"atomic failed: {key}: {error}"))
-        if key == "writer":
+        if key in ("writer", "printer"):
             self._end()
             return
         self._drain()
-        gone = {"session desk": "sessions", "session": "sessions", "shell desk": "shell requests"}.get(key)
+        if key != "intake":
+            self._waiting.add("open commands")
+        gone = {"session desk": "sessions", "shell desk": "shell requests"}.get(key)
         if gone is not None:
             self._closed(gone)
 

@@ -141,6 +141,13 @@ def budgets(value: Any) -> dict[str, int]:
         raise NotAllowed(f"whole numbers of 0 or more for {', '.join(BUDGET_LEVELS)}") from None
 
 
+def levels(value: Any) -> dict[str, str]:
+    known = one_of(*THINKING_LEVELS)
+    if not isinstance(value, dict):
+        raise NotAllowed('an object with a level by "provider/id"')
+    return {name: known(level) for name, level in value.items() if level is not None}
+
+
 _queue_mode = one_of("all", "one-at-a-time")
 
 # Of two keys for one attribute the first counts: the second is the key's older name.
@@ -151,6 +158,7 @@ KEYS: tuple[Key, ...] = (
     Key("default_provider", ("defaultProvider",), text),
     Key("default_model", ("defaultModel",), text),
     Key("default_thinking_level", ("defaultThinkingLevel",), one_of(*THINKING_LEVELS)),
+    Key("model_thinking_levels", ("modelThinkingLevels",), levels),
     Key("thinking_budgets", ("thinkingBudgets",), budgets),
     Key("fallback_models", ("fallbackModels",), names),
     Key("enabled_models", ("enabledModels",), names),

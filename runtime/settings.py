@@ -25,6 +25,7 @@ QueueMode = Literal["all", "one-at-a-time"]
 # Not HTTP_PROXY: by convention it is for http:// alone, and providers are reached by https://.
 PROXY_VARIABLES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
+MERGED = ("thinking_budgets", "model_thinking_levels")
 LOCK_TRIES = 10
 LOCK_PAUSE_S = 0.02
 
@@ -42,6 +43,7 @@ class Settings(Struct, frozen=True):
     default_provider: str | None = None
     default_model: str | None = None
     default_thinking_level: ThinkingLevel = "medium"
+    model_thinking_levels: dict[str, ThinkingLevel] = {}
     thinking_budgets: dict[str, int] = {}
     fallback_models: tuple[str, ...] = ()
     enabled_models: tuple[str, ...] | None = None
@@ -170,7 +172,7 @@ def _values(scopes: list[Scope], warnings: list[str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for scope in scopes:
         for attribute, value in setting_keys.read_document(scope.document or {}, scope.scope, warnings):
-            if attribute == "thinking_budgets":
+            if attribute in MERGED:
                 value = {**value, **found.get(attribute, {})}
                 found[attribute] = value
             found.setdefault(attribute, value)

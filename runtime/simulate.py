@@ -60,7 +60,9 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--start", type=int, default=0, help="the first seed")
     parser.add_argument("--crash", action="store_true", help="an exception in one handler of each seed")
     parser.add_argument("--disk", action="store_true", help="an append that fails in each seed")
-    parser.add_argument("--trace", metavar="FILE", help="write the mail of the last seed that was played, as JSON lines")
+    parser.add_argument(
+        "--trace", metavar="FILE", help="write the mail of the last seed that was played, as JSON lines"
+    )
     options = parser.parse_args(argv)
     return _play(range(options.start, options.start + options.seeds), options.crash, options.disk, options.trace)
 

@@ -16,15 +16,15 @@ from actors.session.file import OpenedSession, SessionFileError, Stamps, new_ses
 from actors.session.journal import JournalError
 from actors.session.naming import agent_dir, session_dir
 from actors.session.opening import missing_cwd
-from runtime.catalog import LoadedCatalog
-from runtime.choose_model import ModelChoiceError, NamedModel, names_scripted, resolve_named
+from actors.session.surroundings import Surroundings
+from actors.tool.table import DEFAULT_TOOLS, Tool, builtin_tools
+from runtime.choose_model import ModelChoiceError
 from runtime.cli import Options
-from runtime.credentials import Credentials
-from runtime.models import load_models
-from runtime.resources import Resources, is_trusted, load_resources
-from runtime.secret_command import run_command
+from runtime.config_values import shown
+from runtime.load_catalog import StartCatalog, load_catalog
+from runtime.resources import is_trusted, load_resources
 from runtime.settings import Settings, load_settings
-from runtime.stored_credentials import load_stored
+from runtime.surroundings import SurroundingsReader
 
 
 class StartupError(Exception):
@@ -38,61 +38,65 @@ class Startup(Struct, frozen=True):
     agent_dir: str
     cwd: str
     settings: Settings
-    catalog: LoadedCatalog
-    credentials: Credentials
-    resources: Resources
+    catalog: StartCatalog
+    tools: dict[str, Tool]
+    reader: SurroundingsReader
+    surroundings: Surroundings
     session: OpenedSession
     directory: str | None
     warnings: tuple[str, ...]
 
 
 def load(options: Options, env: Mapping[str, str], cwd: str, stamps: Stamps) -> Startup:
+    if options.system_prompt is not None or options.append_system_prompt:
+        from runtime.prompt_flags import resolved
+
+        options = resolved(options, cwd)
     home = os.path.expanduser("~")
     agent = os.path.join(cwd, agent_dir(env, home))
     trusted, warnings = is_trusted(agent, cwd, env, options.approve)
     settings, found = load_settings(agent, cwd, env, trusted)
-    warnings += [*options.warnings, *found]
-    catalog, credentials = _load_catalog(options, env, agent, settings, warnings)
-    resources = load_resources(agent, cwd, env, trusted=trusted, context_files=not options.no_context_files)
+    try:
+        catalog = load_catalog(options, env, agent, settings)
+    except ModelChoiceError as error:
+        raise StartupError(str(error)) from None
+    tools, about_tools = active_tools(settings, options)
+    reader = SurroundingsReader(options, agent, env, {name: tool.snippet for name, tool in tools.items()})
     directory, chosen = session_dir(env, home, cwd, flag=options.session_dir, setting=settings.session_dir)
     session = _first_session(options, stamps, cwd, directory, chosen)
+    here = session.header.cwd or cwd
+    if here == cwd:
+        resources = load_resources(agent, cwd, env, trusted=trusted, context_files=not options.no_context_files)
+        warnings += [*found, *resources.warnings]
+        surroundings = reader.made(cwd, trusted, settings, resources, warnings)
+    else:
+        surroundings = reader.read(here)
     return Startup(
         options,
         agent,
         cwd,
         settings,
         catalog,
-        credentials,
-        resources,
+        tools,
+        reader,
+        surroundings,
         session,
         None if options.no_session else directory,
-        (*warnings, *resources.warnings, *session.notes),
+        (*options.warnings, *catalog.warnings, *about_tools, *surroundings.warnings, *session.notes),
     )
 
 
-def _load_catalog(
-    options: Options, env: Mapping[str, str], agent: str, settings: Settings, warnings: list[str]
-) -> tuple[LoadedCatalog, Credentials]:
-    scripted = names_scripted(
-        options.provider,
-        options.model,
-        settings.default_provider,
-        settings.default_model,
-        *(settings.enabled_models or ()),
-    )
-    loaded = load_models(agent, scripted=scripted)
-    stored, faults = load_stored(agent)
-    warnings += [*loaded.warnings, *faults]
-    credentials = Credentials(env, loaded.providers, stored, run_command)
-    named: NamedModel | None = None
-    if options.model is not None:
-        try:
-            named = resolve_named(loaded.models, credentials.is_configured, options.provider, options.model)
-        except ModelChoiceError as error:
-            raise StartupError(str(error)) from None
-        if named.warning:
-            warnings.append(named.warning)
-    return LoadedCatalog(loaded.models, credentials, settings, named, options.thinking), credentials
+def active_tools(settings: Settings, options: Options) -> tuple[dict[str, Tool], list[str]]:
+    """The tools that the model is offered, and one warning for each name in a flag that is none. The flags' choice comes
+    before the settings', and that before the usual ones."""
+    tools = builtin_tools()
+    names = DEFAULT_TOOLS if settings.default_tools is None else settings.default_tools
+    if options.tools is not None or options.no_tools:
+        names = options.tools or ()
+    flagged = (*(options.tools or ()), *options.exclude_tools)
+    known = ", ".join(sorted(tools))
+    warnings = [f"There is no tool {shown(name)}; known: {known}" for name in flagged if name not in tools]
+    return {name: tools[name] for name in names if name in tools and name not in options.exclude_tools}, warnings
 
 
 def _first_session(options: Options, stamps: Stamps, cwd: str, directory: str, chosen: bool) -> OpenedSession:
@@ -104,7 +108,16 @@ def _first_session(options: Options, stamps: Stamps, cwd: str, directory: str, c
 
 def _open_first(options: Options, stamps: Stamps, cwd: str, directory: str, chosen: bool) -> OpenedSession:
     if options.no_session:
-        return new_session(stamps, cwd, None)
+        return new_session(stamps, cwd, None, session_id=options.session_id)
+    if options.fork is not None:
+        from runtime.first_session import open_fork
+
+        source = _path_of(options.fork, cwd, directory, chosen)
+        return open_fork(source, options.session_id, stamps, cwd, directory)
+    if options.session_id is not None:
+        from runtime.first_session import open_by_id
+
+        return open_by_id(options.session_id, stamps, cwd, directory, cwd if chosen else None)
     path = _wanted_path(options, cwd, directory, chosen)
     if path is None:
         return new_session(stamps, cwd, directory)
@@ -117,17 +130,23 @@ def _open_first(options: Options, stamps: Stamps, cwd: str, directory: str, chos
 
 
 def _wanted_path(options: Options, cwd: str, directory: str, chosen: bool) -> str | None:
-    from actors.session.listing import find_session, most_recent
+    from actors.session.listing import most_recent
 
-    wanted = options.session
-    if wanted is not None:
-        if "/" in wanted or "\\" in wanted or wanted.endswith(".jsonl"):
-            return os.path.join(cwd, os.path.expanduser(wanted))
-        found = find_session(directory, wanted, cwd if chosen else None) or find_session(directory, wanted)
-        if found is None:
-            raise StartupError(f"No session found matching '{wanted}'")
-        return found.path
+    if options.session is not None:
+        return _path_of(options.session, cwd, directory, chosen)
     if options.continue_recent:
         recent = most_recent(directory, cwd if chosen else None)
         return None if recent is None else recent.path
     return None
+
+
+def _path_of(wanted: str, cwd: str, directory: str, chosen: bool) -> str:
+    """`wanted` is a path, an id or the beginning of one."""
+    from actors.session.listing import find_session
+
+    if "/" in wanted or "\\" in wanted or wanted.endswith(".jsonl"):
+        return os.path.join(cwd, os.path.expanduser(wanted))
+    found = find_session(directory, wanted, cwd if chosen else None) or find_session(directory, wanted)
+    if found is None:
+        raise StartupError(f"No session found matching '{wanted}'")
+    return found.path

@@ -46,15 +46,16 @@ def build_system_prompt(
     custom_prompt: str | None = None,
     append: Sequence[str] = (),
     guidelines: Iterable[str] = (),
+    skills: str = "",
     model_name: str | None = None,
     thinking_level: ThinkingLevel | None = None,
     docs_dir: str | None = None,
 ) -> str:
     """`tools` maps the name of each active tool to its line, blank for one that has none; `date` is `YYYY-MM-DD` in
     local time; `custom_prompt` takes the place of the default base; `append` are texts to put after it;
-    `docs_dir` is where the product's own pages lie, if they were installed."""
+    `skills` is the section that lists them; `docs_dir` is where the product's own pages lie, if they were installed."""
     base = custom_prompt.strip() if custom_prompt and custom_prompt.strip() else _base(tools, guidelines, docs_dir)
-    parts = [base, *(text.strip() for text in append), _context(context_files)]
+    parts = [base, *(text.strip() for text in append), _context(context_files), skills]
     parts.append(_facts(model_name, thinking_level, date, cwd))
     return "\n\n".join(part for part in parts if part)
 

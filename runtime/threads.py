@@ -102,7 +102,7 @@ class _Thread(pykka.ThreadingActor):
         unread = [] if self._reading is None else [self._reading]
         while not self.actor_inbox.empty():
             message = self.actor_inbox.get().message
-            if type(message).__module__ != "pykka._messages":
+            if not type(message).__module__.startswith("pykka."):
                 unread.append(message)
         what = describe(error)
         try:

@@ -15,15 +15,21 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from actors.base import Address, Child, StartPump
+from actors.catalog import Catalog
+from actors.catalog_view import Inherited
 from actors.clock import Clock
 from actors.intake import Intake
 from actors.mail import (
+    CatalogMail,
     ClockMail,
+    IntakeMail,
     ModelCallMail,
     ModelRequest,
     MutationDeskMail,
+    OneShotMail,
     OpenFirst,
     PreferencesMail,
+    PrinterMail,
     QueueMail,
     RootMail,
     RunBash,
@@ -45,7 +51,7 @@ from actors.session.desk import SessionDesk
 from actors.session.file import OpenedSession, Stamps, read_session
 from actors.session.opening import Opener
 from actors.session.queue import Queue
-from actors.session.services import Modes, Services
+from actors.session.services import Modes, Services, inheriting
 from actors.shell.actor import Shell
 from actors.shell.desk import ShellDesk
 from actors.shell.environment import shell_environment
@@ -55,19 +61,21 @@ from actors.tool.actor import ToolCall
 from actors.tool.desk import MutationDesk
 from actors.tool.launch import ToolLauncher
 from actors.tool.schema import check_arguments
-from actors.tool.table import DEFAULT_TOOLS, Tool, builtin_tools
 from actors.writer import Writer
 from protocol.model import Model, ThinkingLevel
+from runtime.catalog_files import PumpedFiles
+from runtime.load_catalog import start_defaults
 from runtime.root import Root
 from runtime.settings import Settings, save_setting
 from runtime.startup import Startup
-from runtime.stdio import StdoutSink, complain, read_stdin
-from runtime.system_prompt import build_system_prompt
+from runtime.stdio import StdoutSink, complain, leave_stdin, read_stdin
+from runtime.surroundings import SurroundingsPump
 from runtime.threads import ThreadHost
 from runtime.uuid7 import uuid7
 
 if TYPE_CHECKING:
     from actors.model.transport import Transport, TransportSettings
+    from runtime.oneshot import OneShotPlan
 
 
 def now_ms() -> int:
@@ -78,38 +86,54 @@ STAMPS = Stamps(now_ms, lambda: str(uuid7()), lambda: str(uuid.uuid4()))
 
 
 class House:
-    """All that the actors share: values and ports, no state of theirs."""
+    """All that the actors share: values and ports, no state of theirs. With `one_shot` nobody drives the program: the
+    prompts are there, and OneShot and Printer stand where Intake and Writer do."""
 
-    def __init__(self, startup: Startup, host: ThreadHost, env: Mapping[str, str], pump: StartPump) -> None:
+    def __init__(
+        self,
+        startup: Startup,
+        host: ThreadHost,
+        env: Mapping[str, str],
+        pump: StartPump,
+        one_shot: OneShotPlan | None = None,
+    ) -> None:
         self._startup = startup
+        self._one_shot = one_shot
         self._host = host
         self._env = env
         self._pump = pump
         settings = startup.settings
         self._transport = _LazyTransport(startup.settings)
-        self._streams = StreamOpener(
-            pump, self._transport.get, lambda model: startup.credentials.resolve(model.provider, model)
-        )
-        self._opener = Opener(pump, STAMPS, startup.directory, startup.cwd)
+        self._streams = StreamOpener(pump, self._transport.get)
+        self._opener = Opener(pump, STAMPS, startup.directory, startup.cwd, startup.reader.read)
         self._processes = ProcessLauncher(pump, settings.shell_path, settings.shell_command_prefix, _which)
-        self._tools = _active_tools(startup)
+        self._tools = startup.tools
 
     def start(self, root: Child[RootMail], actor: Root, sink: StdoutSink) -> None:
         settings = self._startup.settings
         host = self._host
         writer_actor = Writer(sink.write_all, root, self._warm)
-        writer = host.start(writer_actor, "writer", root, "writer")
+        stdout = host.start(writer_actor, "writer", root, "writer")
         clock: Child[ClockMail] = host.start(Clock(time.monotonic, Alarm(self._pump).set), "clock", root, "clock")
+        writer: Address[WriterMail] = stdout
+        if self._one_shot is not None:
+            one_shot = self._start_one_shot(self._one_shot, root)
+            writer = self._start_printer(self._one_shot, stdout, clock, one_shot, root)
         preferences: Child[PreferencesMail] = host.start(
             Preferences(partial(save_setting, self._startup.agent_dir), complain), "preferences", root, "preferences"
         )
+        files = PumpedFiles(
+            self._pump, self._startup.agent_dir, time.monotonic, scripted=self._startup.catalog.scripted
+        )
+        catalog_actor = Catalog(self._startup.catalog.catalog, files)
+        catalog: Child[CatalogMail] = host.start(catalog_actor, "catalog", root, "catalog")
         mutations: Child[MutationDeskMail] = host.start(MutationDesk(), "mutations", root, "mutation desk")
         shell_desk = ShellDesk(writer, root, partial(self._start_shell, writer))
         shells: Child[ShellDeskMail] = host.start(shell_desk, "shells", root, "shell desk")
         tools = ToolLauncher(
             self._pump, shells, time.monotonic, _spill, settings.shell_path, settings.shell_command_prefix
         )
-        services = partial(self._services, writer, shells, preferences, mutations, tools)
+        services = partial(self._services, writer, shells, preferences, clock, catalog, mutations, tools)
         modes: Modes = {"steering": settings.steering_mode, "followUp": settings.follow_up_mode}
         desk_actor = SessionDesk(
             self._startup.session,
@@ -122,17 +146,42 @@ class House:
             complain,
         )
         desk: Child[SessionDeskMail] = host.start(desk_actor, "sessions", root, "session desk")
-        intake = host.start(Intake(writer, desk, root), "intake", root, "intake")
-        writer_actor.connect(intake)
+        intake: Address[IntakeMail]
+        if self._one_shot is not None:
+            intake = one_shot
+        else:
+            intake = host.start(Intake(writer, desk, root), "intake", root, "intake")
+            writer_actor.connect(intake)
         shell_desk.connect(intake)
         actor.connect(intake, desk, shells, writer, clock)
         desk_actor.connect(intake, shells)
+        catalog_actor.connect(desk)
         desk.tell(OpenFirst())
-        self._pump("stdin", lambda: read_stdin(intake))
+        is_read = self._one_shot is None or self._one_shot.reads_stdin
+        self._pump("stdin", lambda: read_stdin(intake) if is_read else leave_stdin(intake))
+
+    def _start_one_shot(self, plan: OneShotPlan, root: Child[RootMail]) -> Child[OneShotMail]:
+        from actors.oneshot import OneShot
+
+        return self._host.start(OneShot(plan.prompts, root, complain), "one-shot", root, "intake")
+
+    def _start_printer(
+        self,
+        plan: OneShotPlan,
+        writer: Address[WriterMail],
+        clock: Address[ClockMail],
+        one_shot: Address[OneShotMail],
+        root: Child[RootMail],
+    ) -> Child[PrinterMail]:
+        from actors.printer import Printer
+
+        return self._host.start(Printer(plan.form, plan.last, writer, clock, one_shot), "printer", root, "printer")
 
     def _warm(self) -> None:
-        """Loads the HTTP stack once the first response has left: it costs 0.1 s that nobody should wait for."""
-        self._pump("warm", lambda: self._transport.get().warm())
+        """Loads the HTTP stack once the first response has left: it costs 0.1 s that nobody should wait for. The
+        request of a one-shot run is under way by then."""
+        if self._one_shot is None:
+            self._pump("warm", lambda: self._transport.get().warm())
 
     # -- what sessions and desks start
 
@@ -141,6 +190,8 @@ class House:
         writer: Address[WriterMail],
         shells: Address[ShellDeskMail],
         preferences: Address[PreferencesMail],
+        clock: Address[ClockMail],
+        catalog: Address[CatalogMail],
         mutations: Address[MutationDeskMail],
         tools: ToolLauncher,
         desk: Address[SessionDeskMail],
@@ -151,21 +202,22 @@ class House:
             shells=shells,
             desk=desk,
             preferences=preferences,
+            clock=clock,
+            catalog_owner=catalog,
             start_queue=self._start_queue,
             start_model_call=self._start_model_call,
             start_tool_call=partial(self._start_tool_call, mutations, tools),
             now=now_ms,
             uuid4=STAMPS.uuid4,
-            catalog=self._startup.catalog,
+            catalog=self._startup.catalog.catalog,
             tools=self._tools,
             check_arguments=check_arguments,
-            system_prompt=self._system_prompt,
+            surroundings=self._startup.surroundings,
+            load_surroundings=SurroundingsPump(self._pump, self._startup.reader).load,
             environment=self._environment,
             complain=complain,
             reopen=_reread,
-            cache_retention=settings.cache_retention,
-            thinking_budgets=settings.thinking_budgets or None,
-            auto_compaction=settings.compaction_enabled,
+            defaults=start_defaults(settings),
             name=self._startup.options.name,
         )
 
@@ -175,9 +227,11 @@ class House:
         key: int,
         opened: OpenedSession,
         modes: Modes,
+        inherited: Inherited,
         desk: Address[SessionDeskMail],
     ) -> Child[SessionMail]:
-        return self._host.start(Session(key, opened, services(desk), modes), f"session-{key}", desk, key)
+        given = inheriting(services(desk), inherited)
+        return self._host.start(Session(key, opened, given, modes), f"session-{key}", desk, key)
 
     def _start_queue(self, session: Address[SessionMail], modes: Modes) -> Child[QueueMail]:
         return self._host.start(Queue(session, modes), "queue", session, "queue")
@@ -201,19 +255,6 @@ class House:
         return self._host.start(shell, f"shell-{run.ticket.serial}", desk, run.ticket.serial)
 
     # -- ports
-
-    def _system_prompt(self, model: Model, level: ThinkingLevel, cwd: str) -> str:
-        resources = self._startup.resources
-        return build_system_prompt(
-            cwd=cwd,
-            date=time.strftime("%Y-%m-%d"),
-            tools={name: tool.snippet for name, tool in self._tools.items()},
-            context_files=resources.context_files,
-            custom_prompt=resources.system_prompt,
-            append=(resources.append_system_prompt,) if resources.append_system_prompt else (),
-            model_name=model.name,
-            thinking_level=level,
-        )
 
     def _environment(
         self, session_id: str, session_file: str | None, model: Model | None, level: ThinkingLevel
@@ -271,13 +312,6 @@ def _reread(opened: OpenedSession) -> OpenedSession:
     stored = read_session(journal.path, STAMPS.uuid4)
     assert stored.header is not None
     return OpenedSession(stored.header, stored.entries, journal)
-
-
-def _active_tools(startup: Startup) -> dict[str, Tool]:
-    tools = builtin_tools()
-    wanted = startup.settings.default_tools
-    names = DEFAULT_TOOLS if wanted is None else [name for name in wanted if name in tools]
-    return {name: tools[name] for name in names}
 
 
 def _spill(session_id: str) -> Spill:

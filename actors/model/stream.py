@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from actors.base import Address, StartPump
 from actors.mail import ModelCallMail, ModelRequest, StreamBytes, StreamEnded, StreamHead
 from actors.model.dialects import build_request
-from actors.model.prompt import Credential, HttpRequest
+from actors.model.prompt import HttpRequest
 from actors.pump import Window
-from protocol.model import Model
 
 if TYPE_CHECKING:
     from actors.model.transport import Abort, Transport
@@ -33,15 +32,11 @@ class PumpedStream:
 
 class StreamOpener:
     """Opens streams for the ModelCall actors. `transport` gives the process's one transport, made when it is first
-    needed; `resolve` finds the credential of a model, may run commands for it, and raises `ValueError` with a text for
-    the user."""
+    needed."""
 
-    def __init__(
-        self, start_pump: StartPump, transport: Callable[[], Transport], resolve: Callable[[Model], Credential]
-    ) -> None:
+    def __init__(self, start_pump: StartPump, transport: Callable[[], Transport]) -> None:
         self._start_pump = start_pump
         self._transport = transport
-        self._resolve = resolve
 
     def open(self, request: ModelRequest, call: Address[ModelCallMail]) -> PumpedStream:
         from actors.model.transport import Abort
@@ -52,7 +47,7 @@ class StreamOpener:
 
     def _run(self, request: ModelRequest, call: Address[ModelCallMail], stream: PumpedStream) -> None:
         def build() -> HttpRequest:
-            return build_request(request.model, request.prompt, request.options, self._resolve(request.model))
+            return build_request(request.model, request.prompt, request.options, request.authorize(request.model))
 
         def tell_head(status: int, _: Mapping[str, str]) -> None:
             call.tell(StreamHead(status))

@@ -7,13 +7,15 @@ it gives what arrived.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
+
+from actors.model.transport_errors import Dropped
 
 if TYPE_CHECKING:
     import socket
 
-    from actors.model.transport import Abort, TransportSettings
+    from actors.model.transport_contract import Abort, TransportSettings
 
 _ERROR_BODY_BYTES = 64 * 1024
 # How long a body that nobody wants any more may take to end by itself.
@@ -43,7 +45,7 @@ class Call:
         self._settings = settings
         self._on_head = on_head
         self._on_bytes = on_bytes
-        self._pending: list[bytes] = []
+        self._pending: list[bytes | bytearray] = []
         self._left = -1
         self._is_new = False
         self._has_bytes = False
@@ -63,18 +65,20 @@ class Call:
         self._has_bytes = self._has_bytes or bool(data)
 
     def write_timeout(self) -> float | None:
-        limits = [self._settings.idle_timeout_s or None, self._remaining(), self._farewell()]
-        known = [limit for limit in limits if limit is not None]
-        return max(0.001, min(known)) if known else None
+        return _shortest(self._settings.idle_timeout_s or None, self._remaining(), self._farewell())
+
+    def connect_timeout(self) -> float | None:
+        """For one address, or for one handshake."""
+        return _shortest(self._settings.connect_timeout_s or None, self._remaining())
 
     # ---- called by the transport
 
-    def head(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
+    def head(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
         self._left = _ERROR_BODY_BYTES if status >= 400 else -1
         told = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
         self._run(lambda: self._on_head(status, told))
 
-    def body(self, data: bytes) -> bool:
+    def body(self, data: bytes | bytearray) -> bool:
         """Takes body bytes; False when no more are wanted."""
         if self._left >= 0:
             data = data[: self._left]
@@ -92,10 +96,7 @@ class Call:
             self._run(lambda: self._on_bytes(data))
 
     def is_stale(self, error: Exception) -> bool:
-        import httpcore2
-
-        is_dropped = isinstance(error, httpcore2.ReadError | httpcore2.WriteError | httpcore2.RemoteProtocolError)
-        return is_dropped and not self._is_new and not self._has_bytes
+        return isinstance(error, Dropped) and not self._is_new and not self._has_bytes
 
     def is_overdue(self) -> bool:
         remaining = self._remaining()
@@ -112,3 +113,9 @@ class Call:
             callback()
         except BaseException as error:
             raise Foreign(error) from None
+
+
+def _shortest(*limits: float | None) -> float | None:
+    """Never 0, which would mean not to wait at all."""
+    known = [limit for limit in limits if limit is not None]
+    return max(0.001, min(known)) if known else None

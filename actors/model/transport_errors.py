@@ -1,65 +1,102 @@
-"""Why a call failed, in one sentence.
+"""Why a call failed: the kinds of failure, and one sentence for each.
 
-Pure but for its types: it looks at exceptions of httpcore2 and names host, port and times. Nothing of the request or
-of an exception's own text gets into the result, except what the system or the TLS library says of the connection.
+The sentences name host, port and times. Nothing of the request or of an exception's own text gets into them, except
+what the system or the TLS library says of the connection.
 """
 
 from __future__ import annotations
 
 import socket
-import ssl
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
-
-import httpcore2
 
 if TYPE_CHECKING:
-    from actors.model.transport import TransportSettings
+    from actors.model.route import Endpoint
+    from actors.model.transport_contract import TransportSettings
 
 
-def error_text(error: Exception, url: str, settings: TransportSettings, is_overdue: bool) -> str:
+class NetworkFailure(Exception):
+    """A step of the call did not work. Never leaves the transport."""
+
+
+class ConnectTimeout(NetworkFailure):
+    """No connection, or no TLS on it, in time."""
+
+
+class ConnectFailed(NetworkFailure):
+    """`cause` is what the system or the TLS library raised."""
+
+    def __init__(self, cause: Exception | None) -> None:
+        super().__init__()
+        self.cause = cause
+
+
+class Silent(NetworkFailure):
+    """The server neither sent nor took a byte in time."""
+
+
+class Dropped(NetworkFailure):
+    """The connection ended, or carried what is not HTTP, before the answer was complete."""
+
+
+class ProxyRefused(NetworkFailure):
+    """`reason` is ours, or a proxy's status line."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__()
+        self.reason = reason
+
+
+class BadHeader(NetworkFailure):
+    """The request has a header that HTTP does not allow; its text is not kept, since it may be a key."""
+
+
+class BadCaFile(NetworkFailure):
+    def __init__(self, path: str, cause: OSError) -> None:
+        super().__init__()
+        self.path = path
+        self.cause = cause
+
+
+def error_text(error: Exception, origin: Endpoint, settings: TransportSettings, is_overdue: bool) -> str:
     """`is_overdue`: the call's total time is over, whichever step noticed it."""
-    host = _host(url)
-    if isinstance(error, httpcore2.TimeoutException) and is_overdue:
-        return f"Request timed out after {_ms(settings.total_timeout_s)}ms ({host})"
-    if isinstance(error, httpcore2.ConnectTimeout):
-        return f"Connection timed out after {_ms(settings.connect_timeout_s)}ms ({host})"
-    if isinstance(error, httpcore2.TimeoutException):
-        shown = _ms(settings.idle_timeout_s)
-        return f"Provider stream timed out after {shown}ms without a new event (stream deadline exceeded)"
-    if isinstance(error, httpcore2.ConnectError):
-        return _connect_text(error.args[0] if error.args else None, host)
-    if isinstance(error, httpcore2.ProxyError):
-        return f"Connection error: the proxy refused to connect to {host} ({str(error)[:80]})"
-    if isinstance(error, httpcore2.NetworkError | httpcore2.RemoteProtocolError):
-        return f"Connection lost: {host} closed the connection before the response was complete"
-    if isinstance(error, httpcore2.LocalProtocolError | UnicodeEncodeError):
-        return f"The request to {host} has a header that HTTP does not allow; check the model's headers and key"
-    if isinstance(error, OSError):
-        return f"The CA file {str(settings.ca_file)[:80]!r} cannot be used: {error.strerror or type(error).__name__}"
+    host = origin.name
+    match error:
+        case ConnectTimeout() | Silent() if is_overdue:
+            return f"Request timed out after {_ms(settings.total_timeout_s)}ms ({host})"
+        case ConnectTimeout():
+            return f"Connection timed out after {_ms(settings.connect_timeout_s)}ms ({host})"
+        case Silent():
+            shown = _ms(settings.idle_timeout_s)
+            return f"Provider stream timed out after {shown}ms without a new event (stream deadline exceeded)"
+        case ConnectFailed():
+            return _connect_text(error.cause, host)
+        case ProxyRefused():
+            return f"Connection error: the proxy refused to connect to {host} ({error.reason[:80]})"
+        case Dropped():
+            return f"Connection lost: {host} closed the connection before the response was complete"
+        case BadHeader():
+            return f"The request to {host} has a header that HTTP does not allow; check the model's headers and key"
+        case BadCaFile():
+            told = error.cause.strerror or type(error.cause).__name__
+            return f"The CA file {error.path[:80]!r} cannot be used: {told}"
     return f"Connection error: {type(error).__name__} ({host})"
 
 
-def _connect_text(cause: object, host: str) -> str:
-    if isinstance(cause, ssl.SSLCertVerificationError):
-        return f"TLS connection to {host} failed: {cause.verify_message}"
-    if isinstance(cause, ssl.SSLError):
-        return f"TLS connection to {host} failed: {cause.reason or 'the server broke off the handshake'}"
-    if isinstance(cause, socket.gaierror):
+def _connect_text(cause: Exception | None, host: str) -> str:
+    if isinstance(cause, socket.gaierror | UnicodeError):
         return f"Network error: the host of {host} cannot be found (getaddrinfo ENOTFOUND)"
     if isinstance(cause, ConnectionRefusedError):
         return f"Connection refused by {host}"
+    if _is_tls(cause):
+        told = getattr(cause, "verify_message", None) or getattr(cause, "reason", None)
+        return f"TLS connection to {host} failed: {told or 'the server broke off the handshake'}"
     told = cause.strerror if isinstance(cause, OSError) and cause.strerror else "no reason given"
     return f"Connection error: cannot connect to {host} ({told})"
 
 
-def _host(url: str) -> str:
-    try:
-        parts = urlsplit(url)
-        port = parts.port or (443 if parts.scheme == "https" else 80)
-    except ValueError:
-        return "the model's base URL"
-    return f"{parts.hostname}:{port}"
+def _is_tls(cause: Exception | None) -> bool:
+    """By name: importing ssl would cost a plain connection 10 ms."""
+    return any(kind.__name__ == "SSLError" for kind in type(cause).__mro__)
 
 
 def _ms(seconds: float | None) -> int:

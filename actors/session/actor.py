@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from actors.base import Actor, Down
 from actors.mail import (
@@ -20,6 +20,7 @@ from actors.mail import (
     BashLost,
     BashRecorded,
     BecomeCurrent,
+    CatalogAnswered,
     ClearQueue,
     Commands,
     DescribeFork,
@@ -40,11 +41,15 @@ from actors.mail import (
     SessionMail,
     SessionReloaded,
     SetQueueMode,
+    SurroundingsLoaded,
     TakeMessages,
     Taken,
+    Tick,
     ToolEnded,
     ToolProgress,
+    UseCatalog,
 )
+from actors.session.cycle import PromptCycle
 from actors.session.file import OpenedSession, SessionFileError
 from actors.session.fork_plan import plan_fork
 from actors.session.forking import InvalidFork
@@ -54,10 +59,11 @@ from actors.session.loop import AgentLoop, Setting
 from actors.session.outbox import Outbox
 from actors.session.requests.dispatch import Requests
 from actors.session.services import Modes, Services
-from actors.session.turn import Injected, Run, Said, said
+from actors.session.turn import Injected, Said, said
 from protocol.codec import encode
-from protocol.events import AgentSettled, QueueUpdate
-from protocol.messages import AssistantMessage, UserMessage
+from protocol.events import QueueUpdate
+from protocol.messages import UserMessage
+from protocol.model import Model, ThinkingLevel
 from protocol.responses import QueuedTexts, Released
 
 
@@ -71,16 +77,15 @@ class Session(Actor[SessionMail]):
         self.opened = opened
         self.history = History(opened, services.now, services.uuid4)
         self.outbox = Outbox(services.writer)
-        self.setting = Setting(None, "off")
+        self.setting = Setting(services)
         self.view = QueueView()
-        self.busy = False
         self.shells: set[int] = set()
+        self.catalog_requests: set[int] = set()
+        self.loads: set[int] = set()
         self.aborts: list[Any] = []
         self.fallback: tuple[str | None, Any] = (None, None)
-        self._between_runs = False
-        self._queue_owes = 0
+        self.queue_owes = 0
         self._deferred: deque[Callable[[], None]] = deque()
-        self._last_injected: Said | None = None
         self._retiring = False
         self._told_retired = False
         self._no_more_commands = False
@@ -91,8 +96,16 @@ class Session(Actor[SessionMail]):
 
     def begin(self) -> None:
         self.queue = self.services.start_queue(self.me, self.modes)
+        self.cycle = PromptCycle(self)
         self.loop = AgentLoop(
-            self.services, self.history, self.setting, self.outbox, self.me, self._poll, self._run_over
+            self.services,
+            self.history,
+            self.setting,
+            self.outbox,
+            self.me,
+            self._poll,
+            self.cycle.replied,
+            self.cycle.run_over,
         )
         self._requests = Requests(self)
         self._requests.models.choose(first=self.key == 1)
@@ -116,6 +129,10 @@ class Session(Actor[SessionMail]):
             BashLost: self._lose_bash,
             BashAdopted: self._adopt_bash,
             NoMoreCommands: self._end_commands,
+            UseCatalog: self._use_catalog,
+            CatalogAnswered: self._catalog_answered,
+            SurroundingsLoaded: self._requests.slash.loaded,
+            Tick: self.cycle.woke,
             Down: self._bury,
         }
 
@@ -137,7 +154,7 @@ class Session(Actor[SessionMail]):
 
     def _take_commands(self, mail: Commands) -> None:
         for ticket, command in mail.items:
-            if self._deferred or self._queue_owes:
+            if self._deferred or self.queue_owes:
                 self._deferred.append(partial(self._requests.take, ticket, command))
             else:
                 self._requests.take(ticket, command)
@@ -145,90 +162,57 @@ class Session(Actor[SessionMail]):
     def when_settled_with_queue(self, action: Callable[[], None]) -> None:
         """Runs `action` once the queue has answered everything, so that what came before is in force. The queue
         answers at once; order is kept."""
-        if self._deferred or self._queue_owes:
+        if self._deferred or self.queue_owes:
             self._deferred.append(action)
         else:
             action()
 
     def _run_deferred(self) -> None:
-        while self._deferred and not self._queue_owes:
+        while self._deferred and not self.queue_owes:
             self._deferred.popleft()()
 
     # -- the run
 
-    def start_run(self, prompt: UserMessage) -> None:
-        self.busy = True
-        self.loop.start((said(prompt),), poll=True)
+    @property
+    def busy(self) -> bool:
+        return self.cycle.busy
 
-    def _run_over(self, run: Run) -> None:
-        for ticket in self.aborts:
-            self.outbox.ok(ticket)
-        self.aborts.clear()
-        if self._retiring or self._reload is not None:
-            self._settle()
-        elif self._swallowed_message():
-            self._last_injected = None
-            self.history.drop_last()
-            self.loop.start((), poll=False)
-        elif self._queue_is_empty():
-            self._settle()
-        else:
-            self._between_runs = True
-            self.tell_queue(TakeMessages("steering", next_run=True))
+    @property
+    def leaving(self) -> bool:
+        """Whether it is about to let go, so that nothing new may start."""
+        return self._retiring or self._reload is not None
 
-    def _swallowed_message(self) -> bool:
-        """Whether an abort took a queued message with it: its reply is empty. Then the run goes on once."""
-        messages = self.history.messages
-        if self._last_injected is None or len(messages) < 2:
-            return False
-        question, reply = messages[-2].message(), messages[-1].message()
-        return (
-            question is self._last_injected.message
-            and isinstance(reply, AssistantMessage)
-            and reply.stop_reason == "aborted"
-            and not reply.content
-        )
+    def use_model(self, model: Model, level: ThinkingLevel, source: Literal["fallback", "restore"]) -> None:
+        try:
+            self._requests.models.switch(model, source, level)
+        except JournalError as error:
+            self.services.complain(str(error))
 
-    def _settle(self) -> None:
-        self.history.settle()
-        self.busy = False
-        self.outbox.event(AgentSettled())
+    def abort(self) -> None:
+        """Ends the run, or the wait for a retry."""
+        if not self.cycle.cancel_wait():
+            self.loop.abort()
 
     # -- the queue
 
     def tell_queue(self, mail: Any) -> None:
-        self._queue_owes += 1
+        self.queue_owes += 1
         self.queue.tell(mail)
 
-    def _queue_is_empty(self) -> bool:
+    def queue_is_empty(self) -> bool:
         """Known without asking: nobody but this session tells the queue anything."""
-        return not self._queue_owes and (self.view.paused or not self.view.pending)
+        return not self.queue_owes and (self.view.paused or not self.view.pending)
 
     def _poll(self, kind: QueueKind) -> None:
-        if self._queue_is_empty():
+        if self.queue_is_empty():
             self.loop.taken(())
         else:
             self.tell_queue(TakeMessages(kind))
 
     def _taken(self, mail: Taken) -> None:
-        self._queue_owes -= 1
+        self.queue_owes -= 1
         self.view = mail.view
-        injected = self._injected(mail)
-        if injected:
-            self._last_injected = injected[-1][1]
-        if not self._between_runs:
-            self.loop.taken(injected)
-        elif injected and not self._retiring and self._reload is None:
-            self._between_runs = False
-            self.loop.start((), injected, poll=mail.kind != "steering")
-        elif self._queue_owes and not injected:
-            # something was queued since: it is asked for when the queue has answered that
-            self.tell_queue(TakeMessages("steering", next_run=True))
-        else:
-            self._between_runs = False
-            if injected:  # taken just before the queue was emptied: they go with it
-                self.outbox.event(QueueUpdate(list(mail.view.steering), list(mail.view.follow_up)))
-            self._settle()
+        self.cycle.taken(self._injected(mail), mail.kind, mail.view)
         self._run_deferred()
 
     def _injected(self, mail: Taken) -> Injected:
@@ -248,9 +232,9 @@ class Session(Actor[SessionMail]):
         return said(UserMessage(list(message.content), self.services.now()))
 
     def _queue_changed(self, mail: QueueChanged) -> None:
-        self._queue_owes -= 1
+        self.queue_owes -= 1
         self.view = mail.view
-        if mail.announce and (mail.ticket is not None or (mail.cleared is not None and mail.cleared.pending)):
+        if mail.announce and mail.ticket is not None and not self._told_retired:  # else another queue is shown
             self.outbox.event(QueueUpdate(list(mail.view.steering), list(mail.view.follow_up)))
         if mail.ticket is not None:
             self.outbox.ok(mail.ticket, _queue_data(mail))
@@ -279,6 +263,15 @@ class Session(Actor[SessionMail]):
     def _lose_bash(self, mail: BashLost) -> None:
         self.shells.discard(mail.serial)
 
+    # -- models
+
+    def _use_catalog(self, mail: UseCatalog) -> None:
+        self._requests.models.use(mail.view)
+
+    def _catalog_answered(self, mail: CatalogAnswered) -> None:
+        self._requests.models.use(mail.view)
+        self._requests.credentials.answered(mail)
+
     # -- replacement
 
     def _describe_fork(self, mail: DescribeFork) -> None:
@@ -293,11 +286,20 @@ class Session(Actor[SessionMail]):
         self._heard += 1
         self._retiring = True
         self._told_retired = self._gone = False
+        self._empty_queue()
+        self.abort()
+
+    def _empty_queue(self) -> None:
+        """What waits is not carried over. The client hears of it before the run ends; nothing is on its way to the
+        queue now, so what it holds is what the session has seen of it."""
+        if self.view.pending:
+            self.outbox.event(QueueUpdate([], []))
         self.tell_queue(ClearQueue(None))
-        self.loop.abort()
 
     def _become_current(self, mail: BecomeCurrent) -> None:
         self._heard += 1
+        if self._heard == 1 and mail.defaults is not None:
+            self._requests.models.take_over(mail.defaults)
         self._retiring = self._told_retired = self._no_more_commands = self._gone = False
         for kind, mode in mail.modes.items():
             if self.modes.get(kind) != mode:
@@ -309,20 +311,21 @@ class Session(Actor[SessionMail]):
 
     def _begin_reload(self, mail: Reload) -> None:
         self._reload = mail
-        self.tell_queue(ClearQueue(None))
-        self.loop.abort()
+        self._empty_queue()
+        self.abort()
 
     def _move_on(self) -> None:
         """Takes the steps that wait for the session to be still."""
-        if self.busy or self._queue_owes:
+        if self.busy or self.queue_owes:
             return
         if self._reload is not None:
             self._finish_reload(self._reload)
         if self._retiring and not self._told_retired:
             self._told_retired = True
             self.outbox.send()
-            self.services.desk.tell(Retired(self.key, dict(self.modes)))
-        if self._told_retired and self._no_more_commands and not self.shells and not self._gone:
+            self.services.desk.tell(Retired(self.key, dict(self.modes), self.setting.defaults))
+        owing = self.shells or self.catalog_requests or self.loads
+        if self._told_retired and self._no_more_commands and not owing and not self._gone:
             self._gone = True
             self.services.desk.tell(SessionGone(self.key, self._heard))
 

@@ -14,7 +14,7 @@ from msgspec import UNSET, Struct
 from actors.session import tokens
 from actors.session.naming import epoch_ms
 from actors.session.provider_view import ProviderMessage, provider_view
-from actors.session.stored import known_role, message_head, read_message, with_content
+from actors.session.stored import is_ordinary, known_role, message_head, read_message, with_content
 from actors.session.transcript import as_content, merged, retained
 from actors.session.tree import Entry, Tree
 from protocol.codec import BadJson, decode_any, encode
@@ -31,11 +31,12 @@ _PREFIX = (
 
 
 class ContextMessage:
-    """One message of the context: `raw` is its JSON as `get_messages` shows it, `entry_id` the entry it comes from."""
+    """One message of the context: `raw` is its JSON as `get_messages` shows it, `entry_id` its entry,
+    `timestamp` (ISO) that entry's, for a message without one."""
 
     __slots__ = ("_message", "_timestamp", "entry_id", "raw")
 
-    def __init__(self, raw: bytes, entry_id: str | None, message: Message | None = None, timestamp: int = 0) -> None:
+    def __init__(self, raw: bytes, entry_id: str | None, message: Message | None = None, timestamp: str = "") -> None:
         self.raw = raw
         self.entry_id = entry_id
         self._message = message
@@ -44,7 +45,7 @@ class ContextMessage:
     def message(self) -> Message:
         """The message decoded, once."""
         if self._message is None:
-            self._message = read_message(self.raw, self._timestamp)
+            self._message = read_message(self.raw, epoch_ms(self._timestamp))
         return self._message
 
 
@@ -107,7 +108,7 @@ def context_usage(messages: Sequence[ContextMessage], context_window: int) -> Co
 
 def messages_data(messages: Iterable[ContextMessage]) -> bytes:
     """Data of `get_messages`, as JSON."""
-    return b'{"messages":[' + b",".join([message.raw for message in messages]) + b"]}"
+    return b"".join((b'{"messages":[', b",".join([message.raw for message in messages]), b"]}"))
 
 
 # ---- messages ----------------------------------------------------------------------------------------------------
@@ -129,10 +130,12 @@ def _stored_message(entry: Entry) -> ContextMessage | None:
     if head.message is UNSET:
         return None
     raw = bytes(head.message)
+    if is_ordinary(raw):
+        return ContextMessage(raw, head.id, None, head.timestamp)
     found = message_head(raw)
     if not known_role(found.role):
         return None
-    return ContextMessage(with_content(raw, found), head.id, None, epoch_ms(head.timestamp))
+    return ContextMessage(with_content(raw, found), head.id, None, head.timestamp)
 
 
 def _custom_message(entry: Entry) -> ContextMessage:

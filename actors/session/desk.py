@@ -14,10 +14,12 @@ from typing import Literal, assert_never
 from msgspec import Struct
 
 from actors.base import Actor, Address, Child, Down
+from actors.catalog_view import CatalogView, Defaults, Inherited
 from actors.mail import (
     UNTIL_ADOPTED,
     BashAdopted,
     BecomeCurrent,
+    CatalogChanged,
     CloseSessions,
     DescribeFork,
     ForkReady,
@@ -42,11 +44,13 @@ from actors.mail import (
     TargetFailed,
     TargetOpened,
     Ticket,
+    UseCatalog,
     Write,
     WriterMail,
 )
 from actors.session.file import OpenedSession
 from actors.session.services import Modes
+from actors.session.surroundings import Surroundings
 from protocol import commands as c
 from protocol.codec import encode
 from protocol.responses import Cancelled, Forked
@@ -71,7 +75,7 @@ class Target(Struct, frozen=True):
 OpenTarget = Callable[[int, Target, Address[SessionDeskMail]], None]
 """Opens in a pump; the desk is told `TargetOpened` or `TargetFailed` with the serial."""
 
-StartSession = Callable[[int, OpenedSession, Modes, Address[SessionDeskMail]], Child[SessionMail]]
+StartSession = Callable[[int, OpenedSession, Modes, Inherited, Address[SessionDeskMail]], Child[SessionMail]]
 
 
 class Slot(Struct):
@@ -112,6 +116,8 @@ class SessionDesk(Actor[SessionDeskMail]):
     ) -> None:
         self._first = first
         self._modes = modes
+        self._catalog: CatalogView | None = None
+        self._defaults: Defaults | None = None
         self._writer = writer
         self._root = root
         self._start_session = start_session
@@ -137,18 +143,20 @@ class SessionDesk(Actor[SessionDeskMail]):
             case Replace(ticket, command):
                 self._replace(ticket, command)
             case OpenFirst():
-                self._current = self._start(self._first)
+                self._current = self._start(self._first, None)
                 self._intake.tell(SessionCurrent(self._slots[self._current].address))
-            case TargetOpened(serial, opened):
-                self._opened(serial, opened)
+            case TargetOpened(serial, opened, surroundings):
+                self._opened(serial, opened, surroundings)
             case TargetFailed(serial, error):
                 self._failed(serial, error)
             case ForkReady():
                 self._fork(mail)
             case ForkRefused(ticket, error):
                 self._refuse_this(ticket.serial, error)
-            case Retired(key, modes):
-                self._retired(key, modes)
+            case Retired(key, modes, defaults):
+                self._retired(key, modes, defaults)
+            case CatalogChanged(view):
+                self._change_catalog(view)
             case SessionGone(key, heard):
                 self._forget(key, heard)
             case SessionReloaded(ticket, error):
@@ -168,6 +176,10 @@ class SessionDesk(Actor[SessionDeskMail]):
         slot = self._slots.get(self._current)
         if self._closing or slot is None:
             self._refuse(CLOSING if self._closing else "the session is being opened again")
+            return
+        wrong = _wrong_path(command)
+        if wrong is not None:
+            self._refuse(wrong)
             return
         match command:
             case c.NewSession(parent_session=parent):
@@ -216,18 +228,19 @@ class SessionDesk(Actor[SessionDeskMail]):
         assert self._replacement is not None
         self._open_target(self._replacement.ticket.serial, target, self.me)
 
-    def _opened(self, serial: int, opened: OpenedSession) -> None:
+    def _opened(self, serial: int, opened: OpenedSession, surroundings: Surroundings | None) -> None:
         for note in opened.notes:
             self._complain(note)
         if serial < 0:
-            self._reopened(-serial, opened)
+            self._reopened(-serial, opened, surroundings)
         elif self._is_open(serial):
-            self._hand_over(self._start(opened))
+            self._hand_over(self._start(opened, surroundings))
         else:  # it was answered meanwhile
             opened.journal.close()
 
     def _failed(self, serial: int, error: str) -> None:
         if serial < 0:
+            del self._dead[-serial]
             self._root.tell(Down("session", f"it cannot be opened again: {error}"))
         else:
             self._refuse_this(serial, error)
@@ -241,20 +254,20 @@ class SessionDesk(Actor[SessionDeskMail]):
         else:
             slot.tell(Retire())
 
-    def _retired(self, key: int, modes: Modes) -> None:
+    def _retired(self, key: int, modes: Modes, defaults: Defaults | None) -> None:
         if key != self._current:
             return
-        self._modes = modes
+        self._modes, self._defaults = modes, defaults
         if self._replacement is not None and self._replacement.successor is not None:
             self._promote(self._replacement.successor)
         elif not self._closing:  # its successor died: it stays
-            self._slots[key].tell(BecomeCurrent(modes))
+            self._slots[key].tell(BecomeCurrent(modes, defaults))
 
     def _promote(self, successor: int) -> None:
         assert self._replacement is not None
         self._current = successor
         slot = self._slots[successor]
-        slot.tell(BecomeCurrent(self._modes))
+        slot.tell(BecomeCurrent(self._modes, self._defaults))
         self._intake.tell(SessionCurrent(slot.address))
         self._answer(self._replacement.ticket.ok(self._replacement.data))
 
@@ -283,11 +296,19 @@ class SessionDesk(Actor[SessionDeskMail]):
 
     # -- the live sessions
 
-    def _start(self, opened: OpenedSession) -> int:
+    def _start(self, opened: OpenedSession, surroundings: Surroundings | None) -> int:
+        for warning in surroundings.warnings if surroundings else ():
+            self._complain(warning)
         self._last_key += 1
-        address = self._start_session(self._last_key, opened, self._modes, self.me)
+        inherited = Inherited(self._catalog, self._defaults, surroundings)
+        address = self._start_session(self._last_key, opened, self._modes, inherited, self.me)
         self._slots[self._last_key] = Slot(self._last_key, opened, address)
         return self._last_key
+
+    def _change_catalog(self, view: CatalogView) -> None:
+        self._catalog = view
+        for slot in self._slots.values():
+            slot.address.tell(UseCatalog(view))
 
     def _live_at(self, path: str) -> Slot | None:
         for slot in self._slots.values():
@@ -329,18 +350,18 @@ class SessionDesk(Actor[SessionDeskMail]):
         again = Target("new", slot.opened) if path is None else Target("file", slot.opened, path=path)
         self._open_target(-key, again, self.me)
 
-    def _reopened(self, key: int, opened: OpenedSession) -> None:
+    def _reopened(self, key: int, opened: OpenedSession, surroundings: Surroundings | None) -> None:
         slot, error = self._dead.pop(key)
-        successor = self._start(opened)
+        successor = self._start(opened, surroundings)
         reborn = self._slots[successor]
         address = reborn.address
+        address.tell(BashAdopted(frozenset((UNTIL_ADOPTED,))))
         if key == self._current:
             self._current = successor
             self._intake.tell(SessionCurrent(address))
         else:
             reborn.tell(Retire())
             address.tell(NoMoreCommands())
-        address.tell(BashAdopted(frozenset((UNTIL_ADOPTED,))))
         self._shells.tell(HomeMoved(slot.address, address, f"the session failed: {error}"))
         if self._closing:
             self._retire_all()
@@ -361,6 +382,24 @@ class SessionDesk(Actor[SessionDeskMail]):
         if self._closing and not self._closed and not self._slots and not self._dead:
             self._closed = True
             self._root.tell(SessionsClosed())
+
+
+def _wrong_path(command: c.Command) -> str | None:
+    """Why no path of `command` can be one: the system takes neither NUL nor half of a surrogate pair."""
+    match command:
+        case c.SwitchSession(session_path=path):
+            paths = {"sessionPath": path}
+        case c.ImportSession(input_path=path, cwd_override=cwd):
+            paths = {"inputPath": path, "cwdOverride": cwd or ""}
+        case _:
+            return None
+    for field, path in paths.items():
+        shown = ascii(path if len(path) <= 80 else path[:79] + "\u2026")
+        if "\0" in path:
+            return f"Invalid {field} {shown}: it must not contain a NUL character"
+        if any("\ud800" <= letter <= "\udfff" for letter in path):
+            return f"Invalid {field} {shown}: it must not contain a lone surrogate"
+    return None
 
 
 def _directory_of(opened: OpenedSession) -> str | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, assert_never
 
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from actors.base import Address, Child
 from actors.mail import (
@@ -57,17 +57,21 @@ from protocol.model import Model, ThinkingLevel
 
 
 class Setting:
-    """The model and level that the session runs at now."""
+    """The model and level that the session runs at now, and what these are chosen from."""
 
-    __slots__ = ("level", "model")
+    __slots__ = ("catalog", "defaults", "level", "model", "surroundings")
 
-    def __init__(self, model: Model | None, level: ThinkingLevel) -> None:
-        self.model = model
-        self.level = level
+    def __init__(self, services: Services) -> None:
+        self.model: Model | None = None
+        self.level: ThinkingLevel = "off"
+        self.catalog = services.catalog
+        self.defaults = services.defaults
+        self.surroundings = services.surroundings
 
 
 class AgentLoop:
-    """`poll` asks the queue; `finished` hears that a run is over, after its `agent_end` has been told."""
+    """`poll` asks the queue; `replied` tells what event follows a reply's `message_end`; `finished` hears that a run is
+    over, after its `agent_end` has been told."""
 
     def __init__(
         self,
@@ -77,6 +81,7 @@ class AgentLoop:
         outbox: Outbox,
         me: Address[SessionMail],
         poll: Callable[[QueueKind], None],
+        replied: Callable[[AssistantMessage], Struct | None],
         finished: Callable[[Run], None],
     ) -> None:
         self._services = services
@@ -85,6 +90,7 @@ class AgentLoop:
         self._outbox = outbox
         self._me = me
         self._poll = poll
+        self._replied = replied
         self._finished = finished
         self.run: Run | None = None
         self._calls = 0
@@ -95,7 +101,7 @@ class AgentLoop:
     # -- what happened
 
     def start(self, prompts: tuple[Said, ...], injected: Injected = (), *, poll: bool) -> None:
-        self.run = Run(self._prepare, self._blank_reply, self._services.now, self._one_by_one)
+        self.run = Run(self._prepare, self._blank_reply, self._services.now, self._one_by_one, self._replied)
         self._do(self.run.start(prompts, injected, poll=poll))
 
     def taken(self, injected: Injected) -> None:
@@ -186,18 +192,18 @@ class AgentLoop:
         model = self._setting.model
         assert model is not None
         prompt = ModelPrompt(
-            self._services.system_prompt(model, self._setting.level, self._history.cwd),
+            self._setting.surroundings.system_prompt(model, self._setting.level),
             provider_messages(self._history.messages, reopened=True),
             self._specs,
         )
         options = RequestOptions(
             thinking_level=self._setting.level,
             session_id=self._history.session_id,
-            cache_retention=self._services.cache_retention,
-            thinking_budgets=self._services.thinking_budgets,
+            cache_retention=self._setting.surroundings.cache_retention,
+            thinking_budgets=self._setting.surroundings.thinking_budgets,
         )
         self._calls += 1
-        request = ModelRequest(self._calls, model, prompt, options)
+        request = ModelRequest(self._calls, model, prompt, options, self._setting.catalog.authorize)
         self._reply_call = (self._calls, self._services.start_model_call(request, self._me))
 
     def _run_tool(self, place: int, call: ToolCall) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 from msgspec.structs import replace
 
@@ -18,14 +19,24 @@ from actors.session.file import (
     read_session,
 )
 from actors.session.journal import JournalError
+from actors.session.surroundings import Surroundings
 from actors.session.tree import Entry
 from protocol.entries import read_entry
 
 
 class Opener:
-    """`directory` is where new sessions go (None: memory only); `cwd` is the program's own."""
+    """`directory` is where new sessions go (None: memory only); `cwd` is the program's own; `surroundings` reads what a
+    folder brings to its sessions."""
 
-    def __init__(self, start_pump: StartPump, stamps: Stamps, directory: str | None, cwd: str) -> None:
+    def __init__(
+        self,
+        start_pump: StartPump,
+        stamps: Stamps,
+        directory: str | None,
+        cwd: str,
+        surroundings: Callable[[str], Surroundings],
+    ) -> None:
+        self._surroundings = surroundings
         self._start_pump = start_pump
         self._stamps = stamps
         self._directory = directory
@@ -36,11 +47,19 @@ class Opener:
 
     def _run(self, serial: int, target: Target, desk: Address[SessionDeskMail]) -> None:
         try:
-            desk.tell(TargetOpened(serial, self.opened(target)))
+            opened = self.opened(target)
+            desk.tell(TargetOpened(serial, opened, self._read_surroundings(opened)))
         except (SessionFileError, JournalError, ValueError, OSError) as error:
             desk.tell(TargetFailed(serial, str(error)))
         except Exception as error:
             desk.tell(TargetFailed(serial, f"the session cannot be opened: {type(error).__name__}"))
+
+    def _read_surroundings(self, opened: OpenedSession) -> Surroundings:
+        try:
+            return self._surroundings(opened.header.cwd or self._cwd)
+        except BaseException:
+            opened.journal.close()  # nobody else would give up its lock
+            raise
 
     def opened(self, target: Target) -> OpenedSession:
         """Raises `SessionFileError`, `JournalError`, `ValueError` or `OSError`, with a text for the user."""

@@ -32,6 +32,10 @@ class Outbox:
         encoded = data if data is None or isinstance(data, bytes) else encode(data)
         self._records.append(ticket.ok(encoded))
 
+    def record(self, record: Record) -> None:
+        """A response that another actor made."""
+        self._records.append(record)
+
     def failed(self, ticket: Ticket, error: str) -> None:
         self._records.append(ticket.failed(error))
 

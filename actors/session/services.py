@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from actors.base import Address, Child
+from actors.catalog_view import CatalogView, Defaults, Inherited
 from actors.mail import (
+    CatalogMail,
+    ClockMail,
     ModelCallMail,
     ModelRequest,
     PreferencesMail,
@@ -17,10 +21,12 @@ from actors.mail import (
     SessionDeskMail,
     SessionMail,
     ShellDeskMail,
+    Ticket,
     ToolCallMail,
     ToolRequest,
     WriterMail,
 )
+from actors.session.surroundings import Surroundings
 from protocol.commands import QueueMode
 from protocol.model import Model, ThinkingLevel
 
@@ -31,54 +37,39 @@ if TYPE_CHECKING:
 Modes = Mapping[QueueKind, QueueMode]
 
 
-class Choice(Protocol):
-    """The model and level that a session starts with; without a model `reason` and `message` say why."""
-
-    @property
-    def model(self) -> Model | None: ...
-    @property
-    def thinking_level(self) -> ThinkingLevel: ...
-    @property
-    def message(self) -> str | None: ...
-    @property
-    def reason(self) -> Literal["configured-provider-unsupported", "session-restore", "no-models-available"] | None: ...
-
-
-class Catalog(Protocol):
-    """Models and who may use them. Asking runs no commands and touches no network."""
-
-    def available(self) -> list[Model]:
-        """Models whose provider has a credential, in catalogue order."""
-
-    def refusal(self, model: Model | None) -> str | None:
-        """Why a prompt for `model` cannot be sent, in words for the user; None if it can."""
-
-    def choose(self, saved: tuple[str, str] | None, saved_level: ThinkingLevel | None, *, first: bool) -> Choice:
-        """The model of a session whose entries name `saved`. The program's flags speak for its first session, and for
-        those that name no model."""
-
-
 class Services(Struct, frozen=True):
     """`now` is in milliseconds since the epoch; `complain` takes one line for stderr; `reopen` reads a session's own
-    file again."""
+    file again. `catalog`, `defaults` and `surroundings` are those of the session's start; `load_surroundings` reads
+    those of a folder in a pump and tells the session `SurroundingsLoaded`."""
 
     writer: Address[WriterMail]
     shells: Address[ShellDeskMail]
     desk: Address[SessionDeskMail]
     preferences: Address[PreferencesMail]
+    clock: Address[ClockMail]
+    catalog_owner: Address[CatalogMail]
     start_queue: Callable[[Address[SessionMail], Modes], Child[QueueMail]]
     start_model_call: Callable[[ModelRequest, Address[SessionMail]], Child[ModelCallMail]]
     start_tool_call: Callable[[ToolRequest, Address[SessionMail]], Child[ToolCallMail]]
     now: Callable[[], int]
     uuid4: Callable[[], str]
-    catalog: Catalog
+    catalog: CatalogView
     tools: Mapping[str, Tool]
     check_arguments: Callable[[Tool, dict[str, object]], str | None]
-    system_prompt: Callable[[Model, ThinkingLevel, str], str]
+    surroundings: Surroundings
+    load_surroundings: Callable[[Ticket, str, Address[SessionMail]], None]
     environment: Callable[[str, str | None, Model | None, ThinkingLevel], Mapping[str, str]]
     complain: Callable[[str], None]
     reopen: Callable[[OpenedSession], OpenedSession]
-    cache_retention: Literal["none", "short", "long"] = "short"
-    thinking_budgets: dict[str, int] | None = None
-    auto_compaction: bool = True
+    defaults: Defaults = Defaults()
     name: str | None = None
+
+
+def inheriting(services: Services, inherited: Inherited) -> Services:
+    """The same, with what has changed since the process started."""
+    return replace(
+        services,
+        catalog=inherited.catalog or services.catalog,
+        defaults=inherited.defaults or services.defaults,
+        surroundings=inherited.surroundings or services.surroundings,
+    )

@@ -49,6 +49,12 @@ class MessageHead(Struct, rename="camel"):
     model: str = ""
 
 
+_ORDINARY = tuple(
+    b'{"role":%b"%b",%b"content":%b' % (space, role, space, space + opening)
+    for role in (b"user", b"assistant")
+    for space in (b"", b" ")
+    for opening in (b"[", b'"')
+)
 _HEAD = msgspec.json.Decoder(MessageHead)
 _MESSAGE: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)
 
@@ -59,6 +65,12 @@ def message_head(raw: bytes | Raw) -> MessageHead:
         return _HEAD.decode(raw)
     except Exception:
         return _head_slowly(bytes(raw))
+
+
+def is_ordinary(raw: bytes) -> bool:
+    """Whether `raw` begins as the messages do that we and others write, with a known role and content that is there.
+    Nearly all do, and a look at the beginning takes 0.3 us where decoding takes 3."""
+    return raw.startswith(_ORDINARY)
 
 
 def known_role(role: str) -> bool:

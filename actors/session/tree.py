@@ -167,7 +167,7 @@ class Tree:
     def entries_data(self, since: str | None = None) -> bytes:
         """Data of `get_entries`, as JSON. Raises `UnknownEntry`."""
         lines = b",".join(self.entries_after(since))
-        return b'{"entries":[' + lines + b'],"leafId":' + encode(self.leaf_id) + b"}"
+        return b"".join((b'{"entries":[', lines, b'],"leafId":', encode(self.leaf_id), b"}"))
 
     def tree_data(self) -> bytes:
         """Data of `get_tree`, as JSON."""

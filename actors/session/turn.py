@@ -93,7 +93,8 @@ Phase = Literal["polling", "replying", "working", "over"]
 
 class Run:
     """`prepare` checks a tool call and returns why it cannot run, or None; `blank_reply` makes an assistant message
-    without content; `now` gives milliseconds; `one_by_one` tells whether a batch of calls must run in sequence."""
+    without content; `now` gives milliseconds; `one_by_one` tells whether a batch of calls must run in sequence;
+    `replied` tells what event follows a reply's `message_end`."""
 
     def __init__(
         self,
@@ -101,13 +102,16 @@ class Run:
         blank_reply: Callable[[Literal["error", "aborted"], str], AssistantMessage],
         now: Callable[[], int],
         one_by_one: Callable[[list[ToolCall]], bool],
+        replied: Callable[[AssistantMessage], Struct | None] = lambda _: None,
     ) -> None:
         self._prepare = prepare
         self._blank_reply = blank_reply
         self._now = now
         self._one_by_one = one_by_one
+        self._replied = replied
         self.phase: Phase = "polling"
         self.aborted = False
+        self.is_broken = False
         self.messages: list[Said] = []
         self._first_turn = True
         self._owes_reply = False
@@ -173,12 +177,18 @@ class Run:
 
     def broken(self, why: str) -> Effects:
         """A message could not be journaled, or the loop itself failed: the run ends with an `error` reply."""
+        self.is_broken = True
         reply = said(self._blank_reply("error", why))
         ending: Effects = [] if self._message_open else [Emit(MessageStart(Raw(reply.raw)))]
         ending += [Emit(MessageEnd(Raw(reply.raw))), Emit(TurnEnd(Raw(reply.raw), []))]
         cancel: Effects = [CancelWork()] if self.phase in ("replying", "working") else []
         self.messages.append(reply)
         return cancel + ending + self._finish()
+
+    @property
+    def last_reply(self) -> AssistantMessage | None:
+        message = self._reply.message if self._reply is not None else None
+        return message if isinstance(message, AssistantMessage) else None
 
     def kept(self, message: Said) -> None:
         self._message_open = False
@@ -195,7 +205,10 @@ class Run:
 
     def _close_reply(self, reply: Said) -> Effects:
         opening: Effects = [] if self._message_open else [Emit(MessageStart(Raw(reply.raw)))]
-        return [Keep(reply), *opening, Emit(MessageEnd(Raw(reply.raw)))]
+        assert isinstance(reply.message, AssistantMessage)
+        told = self._replied(reply.message)
+        following: Effects = [] if told is None else [Emit(told)]
+        return [Keep(reply), *opening, Emit(MessageEnd(Raw(reply.raw))), *following]
 
     def _end_turn(self) -> Effects:
         assert self._reply is not None

@@ -140,7 +140,10 @@ class Shell(Actor[ShellMail]):
         else:
             message = self._message(code)
         self._finished = BashFinished(self._ticket.serial, message, self.me)
-        self._home.tell(self._finished)
+        if self._homeless is None:
+            self._home.tell(self._finished)
+        else:
+            self._answer(self._homeless)
 
     def _message(self, code: int | None) -> BashExecutionMessage:
         for sanitizer in self._sanitizers.values():

@@ -6,6 +6,7 @@ the program it kills what commands left in the background, so that no process ou
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import assert_never
 
@@ -37,6 +38,9 @@ from actors.mail import (
 
 StartShell = Callable[[RunBash, Address[ShellDeskMail]], Child[ShellMail]]
 
+REMEMBERED_ABORTS = 64
+"""A command that began in a session which hands over may come through that one later than an abort which followed it
+on the wire came through the next."""
 NO_HOME = "the session of this command is gone"
 
 
@@ -49,6 +53,7 @@ class ShellDesk(Actor[ShellDeskMail]):
         self._shells: dict[int, tuple[RunBash, Child[ShellMail]]] = {}
         self._homes: dict[int, Address[SessionMail]] = {}
         self._remains: list[Remains] = []
+        self._aborts: deque[AbortBash] = deque(maxlen=REMEMBERED_ABORTS)
         self._closing = False
         self._last = False
 
@@ -60,9 +65,10 @@ class ShellDesk(Actor[ShellDeskMail]):
         match mail:
             case RunBash():
                 self._run(mail)
-            case AbortBash(ticket, request_id):
+            case AbortBash(ticket):
+                self._aborts.append(mail)
                 for run, shell in list(self._shells.values()):
-                    if request_id is None or run.ticket.id == request_id:
+                    if _means(mail, run):
                         shell.tell(CancelShell())
                 self._writer.tell(Write((ticket.ok(),)))
             case ShellEnded(serial):
@@ -98,7 +104,7 @@ class ShellDesk(Actor[ShellDeskMail]):
         shell = self._start_shell(mail, self.me)
         self._shells[serial] = (mail, shell)
         self._homes[serial] = mail.home
-        if self._closing:
+        if self._closing or any(_means(abort, mail) for abort in self._aborts):
             shell.tell(CancelShell())
         if self._last:
             shell.tell(BashRecorded(NO_HOME))
@@ -115,6 +121,8 @@ class ShellDesk(Actor[ShellDeskMail]):
 
     def _bury(self, serial: int, error: str) -> None:
         """The shell actor died: its command is answered here, and its home need not wait for a record."""
+        if serial not in self._shells:  # it died after its end
+            return
         run, _ = self._shells[serial]
         self._writer.tell(Write((run.ticket.failed(f"the shell request failed: {error}"),)))
         self._homes[serial].tell(BashLost(serial))
@@ -141,3 +149,8 @@ class ShellDesk(Actor[ShellDeskMail]):
             remains.kill_group_leftovers()
         self._remains.clear()
         self._root.tell(ShellsClosed())
+
+
+def _means(abort: AbortBash, run: RunBash) -> bool:
+    """Serials are in the order of the wire."""
+    return abort.request_id in (None, run.ticket.id) and run.ticket.serial < abort.ticket.serial

@@ -40,8 +40,6 @@ class Order:
         self._ended_tools: set[str] = set()
         self._said: list[Any] = []
         self._results: list[Any] = []
-        self._runs = 0
-        self._owed_settles = 0
         self._unsettled = False
 
     def take(self, record: dict[str, Any], journaled: int) -> str | None:
@@ -57,11 +55,6 @@ class Order:
             yield "a run never ended"
         if self._unsettled:
             yield "a run ended without agent_settled"
-        if self._owed_settles:
-            yield f"{self._owed_settles} prompts never settled"
-
-    def _response(self, record: dict[str, Any], _: int) -> str | None:
-        return None
 
     def _agent_start(self, record: dict[str, Any], _: int) -> str | None:
         if self._in_run:

@@ -6,16 +6,21 @@ One `House` plays one seed, and keeps what the invariants look at: the bytes on 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec import Struct
 
 from actors.base import Address, Child, Down
+from actors.catalog import Catalog
 from actors.catalog_data import SCRIPTED
+from actors.catalog_view import Defaults
 from actors.clock import Clock
 from actors.intake import Intake
 from actors.mail import (
+    CatalogLoaded,
+    CatalogMail,
+    ClockMail,
     MutationDeskMail,
     OpenFirst,
     PreferencesMail,
@@ -26,16 +31,20 @@ from actors.mail import (
     SessionMail,
     ShellDeskMail,
     ShellMail,
+    SurroundingsLoaded,
+    Ticket,
     WriterMail,
 )
 from actors.model.actor import ModelCall
 from actors.model.dialects import http_error_text, reader_for
+from actors.model.prompt import Credential
 from actors.preferences import Preferences
 from actors.session.actor import Session
 from actors.session.desk import SessionDesk
 from actors.session.file import OpenedSession, Stamps
 from actors.session.queue import Queue
-from actors.session.services import Modes, Services
+from actors.session.services import Modes, Services, inheriting
+from actors.session.surroundings import Surroundings
 from actors.shell.actor import Shell
 from actors.shell.desk import ShellDesk
 from actors.shell.spill import Spill
@@ -44,12 +53,14 @@ from actors.tool.desk import MutationDesk
 from actors.tool.schema import check_arguments
 from actors.writer import Writer
 from protocol.model import Model, ThinkingLevel
+from protocol.responses import AuthStatus, ScopedModel
 from runtime.root import Root
 from runtime.simulation.disk import Disk, SimulatedOpener
 from runtime.simulation.scheduler import Fault, Scheduler, SimulatedAddress
 from runtime.simulation.script import Script
-from runtime.simulation.world import Alarm, Client, World, simulated_tools
+from runtime.simulation.world import Alarm, Client, Once, World, simulated_tools
 
+NO_DEFAULTS = Defaults()
 EPOCH_MS = 1_700_000_000_000
 SLOWABLE = (
     "writer",
@@ -98,16 +109,60 @@ class Chosen(Struct, frozen=True):
 
 
 class OneModel:
-    """A catalogue with the scripted model alone."""
+    """A catalogue with the scripted model alone, whatever is read or written."""
 
     def available(self) -> list[Model]:
         return [SCRIPTED]
 
+    def scope(self) -> tuple[ScopedModel, ...]:
+        return ()
+
+    def find(self, provider: str, model_id: str) -> Model | None:
+        return SCRIPTED if (provider, model_id) == (SCRIPTED.provider, SCRIPTED.id) else None
+
+    def knows(self, provider: str) -> bool:
+        return provider == SCRIPTED.provider
+
     def refusal(self, model: Model | None) -> str | None:
         return None
 
-    def choose(self, saved: tuple[str, str] | None, saved_level: ThinkingLevel | None, *, first: bool) -> Chosen:
+    def choose(
+        self,
+        saved: tuple[str, str] | None,
+        saved_level: ThinkingLevel | None,
+        defaults: Defaults = NO_DEFAULTS,
+        *,
+        first: bool,
+    ) -> Chosen:
         return Chosen()
+
+    def auth_status(self, provider: str) -> AuthStatus:
+        return AuthStatus(True)
+
+    def authorize(self, model: Model) -> Credential:
+        raise ValueError("the simulation sends no request")
+
+    def reloaded(self, files: Any) -> OneModel:
+        return self
+
+    def logged_out(self, provider: str) -> OneModel:
+        return self
+
+
+class CatalogReader:
+    """The port of the Catalog: each job ends a step later."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
+
+    def load(self, job: int, timeout_ms: float | None, to: Address[CatalogMail]) -> None:
+        self._scheduler.add_pump(Once(lambda: to.tell(CatalogLoaded(job, 0.0, None))), "catalog-pump")
+
+    def save(self, job: int, provider: str, credential: Mapping[str, Any], to: Address[CatalogMail]) -> None:
+        self.load(job, None, to)
+
+    def remove(self, job: int, provider: str, to: Address[CatalogMail]) -> None:
+        self.load(job, None, to)
 
 
 class Sink:
@@ -159,16 +214,17 @@ class House:
         self.alarm = Alarm()
         self.root = Root(self.stderr.append, lambda: self.sink.written, lambda: None)
         ending = self.rng.random()
-        breaks = self.rng.randrange(0, 12) if 0.9 < ending else None
+        breaks = self.rng.randrange(0, 12) if ending > 0.9 else None
         self.sink = Sink(self.disk, breaks, lambda: self.root.phase == "over")
-        self._homes: dict[int, Any] = {}
         self.heard_before_crash: int | None = None
+        self.crashed_while_ending = False
         self._start(self.rng.randrange(1, 22) if 0.7 < ending <= 0.9 else None)
 
     def play(self) -> bool:
         """Whether Root came to its end. What is still under way then goes on to its end as well, unseen."""
         is_over = self._run_to_the_end()
-        self.exit_code, self.gave_up = self.root.exit_code, self.alarm.rung > 0
+        self.exit_code = self.root.exit_code
+        self.gave_up = any(line.startswith("gave up after") for line in self.stderr)
         self.ended_at = len(self.scheduler.trace)
         self.scheduler.run(lambda: False)
         return is_over
@@ -183,7 +239,7 @@ class House:
         if not self.plan.crash:
             return None
         moment = self.rng.choice(("before", "after", "inside"))
-        return Fault(self.rng.randrange(1, 160), moment, frozenset({"root"}))
+        return Fault(self.rng.randrange(1, 120), moment, frozenset({"root"}))
 
     # -- ports
 
@@ -208,6 +264,8 @@ class House:
         clock = host.start(Clock(lambda: self.alarm.now, self.alarm.set), "clock", root, "clock")
         save = Preferences(lambda path, value: None, self.stderr.append)
         preferences: Child[PreferencesMail] = host.start(save, "preferences", root, "preferences")
+        catalog_actor = Catalog(OneModel(), CatalogReader(self.scheduler))
+        catalog: Child[CatalogMail] = host.start(catalog_actor, "catalog", root, "catalog")
         mutations: Child[MutationDeskMail] = host.start(MutationDesk(), "mutations", root, "mutation desk")
         shell_desk = ShellDesk(writer, root, lambda run, desk: self._start_shell(writer, run, desk))
         shells: Child[ShellDeskMail] = host.start(shell_desk, "shells", root, "shell desk")
@@ -217,8 +275,11 @@ class House:
             {"steering": "one-at-a-time", "followUp": "one-at-a-time"},
             writer,
             root,
-            lambda key, opened, modes, desk: self._start_session(
-                self._services(writer, shells, preferences, mutations, desk), key, opened, modes
+            lambda key, opened, modes, inherited, desk: self._start_session(
+                inheriting(self._services(writer, shells, preferences, clock, catalog, mutations, desk), inherited),
+                key,
+                opened,
+                modes,
             ),
             self.opener.open,
             self._now,
@@ -230,6 +291,7 @@ class House:
         shell_desk.connect(intake)
         self.root.connect(intake, desk, shells, writer, clock)
         desk_actor.connect(intake, shells)
+        catalog_actor.connect(desk)
         desk.tell(OpenFirst())
         self.client = Client(Script(self.rng, self.disk).lines(), intake, root, signal_after, self.rng)
         host.add_pump(self.client, "client")
@@ -238,12 +300,15 @@ class House:
 
     def _note_crash(self) -> None:
         self.heard_before_crash = self.client.written
+        self.crashed_while_ending = self.root.phase != "running"
 
     def _services(
         self,
         writer: Address[WriterMail],
         shells: Address[ShellDeskMail],
         preferences: Address[PreferencesMail],
+        clock: Address[ClockMail],
+        catalog: Address[CatalogMail],
         mutations: Address[MutationDeskMail],
         desk: Address[SessionDeskMail],
     ) -> Services:
@@ -253,6 +318,8 @@ class House:
             shells=shells,
             desk=desk,
             preferences=preferences,
+            clock=clock,
+            catalog_owner=catalog,
             start_queue=self._start_queue,
             start_model_call=lambda request, session: host.start(
                 ModelCall(
@@ -277,11 +344,18 @@ class House:
             catalog=OneModel(),
             tools=simulated_tools(),
             check_arguments=check_arguments,
-            system_prompt=lambda model, level, cwd: "",
+            surroundings=Surroundings(lambda model, level: ""),
+            load_surroundings=lambda ticket, _, session: session.tell(
+                SurroundingsLoaded(ticket, Surroundings(lambda model, level: ""))
+            ),
             environment=self._environment,
             complain=self.stderr.append,
             reopen=self.disk.reread,
         )
+
+    def _load_surroundings(self, ticket: Ticket, cwd: str, session: Address[SessionMail]) -> None:
+        loaded = SurroundingsLoaded(ticket, Surroundings(lambda model, level: ""))
+        self.scheduler.add_pump(Once(lambda: session.tell(loaded)), "reload")
 
     def _start_session(self, services: Services, key: int, opened: OpenedSession, modes: Modes) -> Child[SessionMail]:
         session = self.parts.session(key, opened, services, modes)
@@ -298,9 +372,7 @@ class House:
         def start_process(plan: Any, shell: Address[ShellMail]) -> Any:
             return self.world.start_process(plan, shell, journal)
 
-        shell = self.parts.shell(
-            run.ticket, run.plan, run.home, desk, writer, start_process, _no_spill, self._now
-        )
+        shell = self.parts.shell(run.ticket, run.plan, run.home, desk, writer, start_process, _no_spill, self._now)
         return self.scheduler.start(shell, f"shell-{run.ticket.serial}", desk, run.ticket.serial)
 
 

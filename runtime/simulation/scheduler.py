@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Generic, Protocol, TypeVar
 
 from actors.base import Actor, Address, Child, Down
@@ -132,11 +133,12 @@ class SimulatedAddress(Generic[Mail]):
     def _die(self, mail: Any, error: Exception) -> None:
         unread = [one for one in (mail, *self._inbox) if one is not _BEGIN and one is not _STOP]
         self._end()
-        try:
-            self.actor.last_words(unread)
-        finally:
-            self._scheduler.died(self.name, error)
-            self._owner.tell(Down(self._key, describe(error)))
+        self._scheduler.died(self.name, error)
+        with self._scheduler.telling_as(self.name):
+            try:
+                self.actor.last_words(unread)
+            finally:
+                self._owner.tell(Down(self._key, describe(error)))
 
     def _end(self) -> None:
         self.is_over = True
@@ -202,22 +204,27 @@ class Scheduler:
         self.deaths.append((name, error))
 
     def handle(self, address: SimulatedAddress[Any], mail: Any) -> None:
-        teller, self._running = self._running, address.name
-        try:
-            if self._fault is not None and mail is not _BEGIN:
-                self._fault.before(address.name)
+        fault = self._fault if mail is not _BEGIN else None
+        with self.telling_as(address.name):
+            if fault is not None:
+                fault.before(address.name)
             address.handle(mail)
-            if self._fault is not None and mail is not _BEGIN:
-                self._fault.after(address.name)
+            if fault is not None:
+                fault.after(address.name)
+
+    @contextmanager
+    def telling_as(self, name: str) -> Iterator[None]:
+        teller, self._running = self._running, name
+        try:
+            yield
         finally:
             self._running = teller
 
     def preempt(self) -> None:
         """Others run while the teller is still in its handler, as they do on threads."""
         if self._stack and len(self._stack) < DEEPEST and self.rng.random() < self._preempting and self._ready:
-            running, self._running = self._running, "world"
-            self._step(self._pick())
-            self._running = running
+            with self.telling_as("world"):
+                self._step(self._pick())
 
     # -- running
 

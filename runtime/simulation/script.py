@@ -84,7 +84,7 @@ class Script:
                 continue
             self._said += 1
             make = self._makers.get(kind)
-            command = {"type": kind} if make is None else make()
+            command: dict[str, Any] = {"type": kind} if make is None else make()
             if "id" not in command and self._rng.random() < 0.9:
                 command["id"] = self._said
             yield encode(command)
@@ -98,7 +98,8 @@ class Script:
 
     def _bash(self) -> dict[str, Any]:
         kind = self._rng.choice(("bash", "user_bash"))
-        command = {"type": kind, "command": f"run-{self._said}", "excludeFromContext": self._rng.random() < 0.3}
+        command: dict[str, Any] = {"type": kind, "command": f"run-{self._said}"}
+        command["excludeFromContext"] = self._rng.random() < 0.3
         if self._bash_ids and self._rng.random() < 0.15:
             command["id"] = self._rng.choice(self._bash_ids)
         elif self._rng.random() < 0.85:

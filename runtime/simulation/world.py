@@ -7,7 +7,8 @@ where the real one would block: at a full window, or in a command that runs unti
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any, Literal
 
 from actors.base import Address
@@ -75,6 +76,18 @@ class Pump:
     def _run(self) -> Iterator[bool]:
         """Yields whether it moved."""
         raise NotImplementedError
+
+
+class Once(Pump):
+    """Does one thing, some time."""
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        super().__init__()
+        self._once = work
+
+    def _run(self) -> Iterator[bool]:
+        self._once()
+        yield True
 
 
 # ---- commands of the client --------------------------------------------------------------------------------------
@@ -262,7 +275,7 @@ def _reply(rng: random.Random) -> Record:
 
 def _cut(data: bytes, rng: random.Random) -> list[bytes]:
     places = sorted({0, len(data), *(rng.randrange(len(data) + 1) for _ in range(rng.choice((0, 1, 3))))})
-    return [data[start:end] for start, end in zip(places, places[1:], strict=False)]
+    return [data[start:end] for start, end in pairwise(places)]
 
 
 # ---- time and the client -----------------------------------------------------------------------------------------

@@ -104,7 +104,7 @@ def test_killed_after_responses_it_opens_again_with_what_they_told(agent: Start)
     a.wait_exit()
     with agent("--session", str(path)) as again:
         state = again.request("get_state")["data"]
-        assert (state["sessionName"], state["model"]["id"]) in {("kept name", "m2"), ("kept name", "m")}
+        assert (state["sessionName"], state["model"]["id"]) == ("kept name", "m")  # --model speaks for this start
         assert [m["role"] for m in again.request("get_messages")["data"]["messages"]][-1] == "bashExecution"
         kinds = [stored["type"] for stored in again.request("get_entries")["data"]["entries"]]
         assert kinds[-3:] == ["session_info", "label", "model_change"]
@@ -186,8 +186,8 @@ def test_a_provider_that_is_not_there_ends_the_run_with_an_error(agent: Start, h
     home.write_settings({"retry": {"enabled": False}})
     with agent() as a:
         a.prompt("go")
-        assert told_messages(a)[-1]["stopReason"] == "error"
-        assert "127.0.0.1" in told_messages(a)[-1]["errorMessage"] or told_messages(a)[-1]["errorMessage"]
+        failed = told_messages(a)[-1]
+        assert failed["stopReason"] == "error" and failed["errorMessage"]
 
 
 # ---- the client --------------------------------------------------------------------------------------------------

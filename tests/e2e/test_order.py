@@ -446,6 +446,7 @@ def test_agent_end_and_agent_settled_leave_in_separate_writes(agent: Start, home
     writes: list[bytes] = []
     while not any(b'"agent_settled"' in one for one in writes):
         writes.append(os.read(from_child, 65536))
+        assert writes[-1], "stdout ended"
     child.stdin.close()
     assert child.wait(10) == 0
     os.close(from_child)

@@ -46,11 +46,14 @@ class House:
         return next(node for module, node in self.classes() if (node.name, module) == (actor, self.actors[actor]))
 
     def receiver(self, mail: str) -> str:
-        """The actor that an address for this union, or for this one mail, belongs to."""
-        if mail in self.union_of:
-            return self.union_of[mail]
-        (taker,) = (actor for actor, takes in self.takes.items() if mail in takes)
+        (taker,) = self.receivers(mail)
         return taker
+
+    def receivers(self, mail: str) -> set[str]:
+        """Whose an address for this union, or for this one mail, is. Only `Tick` has several takers."""
+        if mail in self.union_of:
+            return {self.union_of[mail]}
+        return {actor for actor, takes in self.takes.items() if mail in takes}
 
     # -- who holds whose address
 
@@ -61,7 +64,7 @@ class House:
         found = [mail for each in given if each is not None for mail in self._addresses(each, module, set())]
         for taken in self.takes[actor] & set(self.mail):
             found += self._addresses(self.mail[taken], "actors.mail", set())
-        return {self.receiver(mail) for mail in found if mail != "Down"}
+        return {taker for mail in found if mail != "Down" for taker in self.receivers(mail)}
 
     def _addresses(self, node: ast.AST, module: str, seen: set[str]) -> Iterator[str]:
         """What `Address[...]` and `Child[...]` occur in a type. A function's parameters are given away, not held."""
@@ -130,14 +133,13 @@ class House:
         arrows: dict[Pair, set[str]] = {(actor, held): set() for actor in self.actors for held in self.holds(actor)}
         for sender, mail, target in self.told(pumps):
             takers = {actor for actor, takes in self.takes.items() if mail in takes}
-            if len(takers) > 1:  # `Down`: its address tells whom
+            if mail == "Down":  # its address tells whom
                 takers &= {taker for taker in takers if ast.unparse(target or ast.Name("")) == f"self._{taker.lower()}"}
-            (taker,) = takers
-            if taker == sender:
-                continue  # a value that it hands to itself
-            if sender in self.actors:
-                assert (sender, taker) in arrows, f"{sender} tells {mail}, but holds no address of {taker}"
-            arrows.setdefault((sender, taker), set()).add(mail)
+            assert len(takers) == 1 or mail == "Tick", f"{mail} has several takers"
+            for taker in takers - {sender}:  # to itself it hands a value
+                if sender in self.actors:
+                    assert (sender, taker) in arrows, f"{sender} tells {mail}, but holds no address of {taker}"
+                arrows.setdefault((sender, taker), set()).add(mail)
         return arrows
 
     def owners(self) -> set[Pair]:

@@ -15,6 +15,7 @@ HEAVY = (
     "dbos",
     "fastjsonschema",
     "filelock",
+    "h11",
     "httpcore2",
     "httpx2",
     "jinja2",

@@ -54,15 +54,17 @@ def bench() -> Bench:
 
 
 CLOSED = (SessionsClosed(), ShellsClosed())
+ANSWERED = InputEnded(answered=True)
 
 
 def test_the_end_of_input_closes_sessions_and_shells_then_the_writer_and_exits_with_0(bench: Bench) -> None:
     bench.tell(InputEnded())
     assert bench.desk.drain() == [CloseSessions()]
     assert bench.shells.drain() == [CloseShells()]
-    bench.tell(ShellsClosed())
-    assert bench.writer.drain() == []
     bench.tell(SessionsClosed())
+    assert bench.shells.drain() == [CloseShells(last=True)]
+    assert bench.writer.drain() == []
+    bench.tell(ShellsClosed())
     assert bench.writer.drain() == [CloseWriter()]
     assert bench.state == ("flushing", 0)
     bench.tell(WriterClosed())
@@ -151,28 +153,37 @@ def test_progress_of_the_client_does_not_excuse_a_part_that_hangs(bench: Bench) 
     assert bench.state[0] == "over"
 
 
-@pytest.mark.parametrize("key", ["intake", "clock", "preferences", "mutation desk"])
+@pytest.mark.parametrize("key", ["clock", "preferences", "mutation desk", "session"])
 def test_the_death_of_a_part_answers_what_is_open_and_ends_with_1(bench: Bench, key: str) -> None:
     bench.tell(Down(key, "ValueError in x.py:3"))
     assert bench.complaints == [f"{key} failed: ValueError in x.py:3"]
     assert bench.intake.drain() == [AnswerOpen(f"atomic failed: {key}: ValueError in x.py:3")]
-    bench.tell(*CLOSED, WriterClosed())
+    bench.tell(*CLOSED)
+    assert bench.writer.drain() == []
+    bench.tell(ANSWERED)
+    assert bench.writer.drain() == [CloseWriter()]
+    bench.tell(WriterClosed())
     assert bench.state == ("over", 1)
+
+
+def test_nobody_waits_for_the_answers_of_an_intake_that_is_dead(bench: Bench) -> None:
+    bench.tell(Down("intake", "E"), *CLOSED)
+    assert bench.state == ("flushing", 1)
 
 
 @pytest.mark.parametrize(
     ("key", "other"),
-    [("session desk", ShellsClosed()), ("session", ShellsClosed()), ("shell desk", SessionsClosed())],
+    [("session desk", ShellsClosed()), ("shell desk", SessionsClosed())],
 )
 def test_nobody_waits_for_a_desk_that_is_dead(bench: Bench, key: str, other: Any) -> None:
     bench.tell(Down(key, "E"))
     assert bench.state == ("draining", 1)
-    bench.tell(other)
+    bench.tell(ANSWERED, other)
     assert bench.state == ("flushing", 1)
 
 
 def test_a_desk_that_dies_during_the_end_is_not_waited_for_either(bench: Bench) -> None:
-    bench.tell(InputEnded(), ShellsClosed(), Down("session desk", "E"))
+    bench.tell(InputEnded(), ShellsClosed(), Down("session desk", "E"), ANSWERED)
     assert bench.state == ("flushing", 1)
 
 

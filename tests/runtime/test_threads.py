@@ -89,8 +89,10 @@ def test_a_stop_queues_behind_the_mail_and_is_no_death(bench: Bench) -> None:
     child.tell("too late")
     gate.set()
     assert bench.reader.next() == "last"
-    bench.start().tell("of another")
-    assert bench.reader.of(str) == "of another"
+    second = Bench(bench.host)
+    second.start().tell("die")
+    second.owner.next()
+    assert "too late" not in bench.reader.drain()
     assert bench.owner.drain() == []
 
 
@@ -166,8 +168,9 @@ def test_a_traced_actor_tells_under_its_own_name() -> None:
     bench = Bench(ThreadHost(lambda sender, receiver, mail: traced.tell((sender, receiver, mail))))
     first, second = bench.start(), bench.start()
     first.tell(Forward(second))
-    assert bench.reader.next() == "forwarded"
-    assert traced.drain()[-1] == ("recorder", "recorder", "forwarded")
+    while bench.reader.next() != "forwarded":
+        pass  # either may have been idle before
+    assert ("recorder", "recorder", "forwarded") in traced.drain()
 
 
 @pytest.mark.parametrize("start", [start_pump, start_named_pump])

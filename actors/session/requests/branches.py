@@ -11,6 +11,7 @@ from actors.session.context import context_message
 from actors.session.forking import user_text
 from actors.session.journal import JournalError
 from actors.session.provider_view import shown_message
+from actors.session.requests.group import Answers, Group
 from actors.session.stored import text_of
 from actors.session.tree import Entry
 from protocol import commands as c
@@ -18,20 +19,12 @@ from protocol.events import SessionInfoChanged
 from protocol.responses import Navigated
 
 if TYPE_CHECKING:
-    from actors.session.actor import Session
-    from actors.session.requests.dispatch import Answers
+    pass
 
 BUSY_TREE = "Wait for the current response to finish before navigating the session tree."
 
 
-class BranchRequests:
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._services = session.services
-        self._history = session.history
-        self._outbox = session.outbox
-        self._setting = session.setting
-
+class BranchRequests(Group):
     def answers(self) -> Answers:
         return {
             c.SetSessionName: self._set_session_name,

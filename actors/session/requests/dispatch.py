@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from actors.mail import Ticket
 from actors.session.journal import JournalError
 from actors.session.requests.branches import BranchRequests
+from actors.session.requests.credentials import CredentialRequests
+from actors.session.requests.group import Answers
 from actors.session.requests.models import ModelRequests
 from actors.session.requests.prompting import Prompting
 from actors.session.requests.shell import ShellRequests
+from actors.session.requests.slash import SlashRequests
 from actors.session.requests.state import StateRequests
 from protocol.codec import Rejected
 from protocol.commands import Command
 
 if TYPE_CHECKING:
     from actors.session.actor import Session
-
-Answers = dict[type[Any], Callable[[Ticket, Any], None]]
 
 
 class Requests:
@@ -28,14 +28,19 @@ class Requests:
         self._outbox = session.outbox
         self._services = session.services
         self.models = ModelRequests(session)
+        self.credentials = CredentialRequests(session)
         self.branches = BranchRequests(session)
+        self.slash = SlashRequests(session)
         self._answers: Answers = {
             Rejected: lambda ticket, rejected: self._outbox.failed(ticket, rejected.error),
             **StateRequests(session).answers(),
             **Prompting(session).answers(),
             **ShellRequests(session).answers(),
             **self.branches.answers(),
+            **self.slash.answers(),
             **self.models.answers(),
+            **self.models.thinking.answers(),
+            **self.credentials.answers(),
         }
 
     def take(self, ticket: Ticket, command: Command | Rejected) -> None:

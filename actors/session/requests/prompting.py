@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from actors.mail import ClearQueue, Enqueue, PauseQueue, QueueKind, ResumeQueue, SavePreference, SetQueueMode, Ticket
+from actors.mail import ClearQueue, Enqueue, PauseQueue, QueueKind, ResumeQueue, SetQueueMode, Ticket
+from actors.session.requests.group import Answers, Group
 from protocol import commands as c
+from protocol.events import ExtensionError
 from protocol.messages import TextContent, UserContent, UserMessage
-
-if TYPE_CHECKING:
-    from actors.session.actor import Session
-    from actors.session.requests.dispatch import Answers
 
 BUSY = "Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message."
 
 
-class Prompting:
+class Prompting(Group):
     """A prompt is accepted or refused here, in one mail, so no two can be accepted as idle."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._services = session.services
-        self._history = session.history
-        self._outbox = session.outbox
-        self._setting = session.setting
 
     def answers(self) -> Answers:
         tell_queue = self._session.tell_queue
@@ -37,7 +28,7 @@ class Prompting:
             c.ResumeQueuedMessages: lambda ticket, _: tell_queue(ResumeQueue(ticket)),
             c.SetSteeringMode: lambda ticket, mode: self._set_queue_mode(ticket, "steering", mode),
             c.SetFollowUpMode: lambda ticket, mode: self._set_queue_mode(ticket, "followUp", mode),
-            c.AbortRetry: self._nothing_to_cancel,
+            c.AbortRetry: self._abort_retry,
             c.AbortCompaction: self._nothing_to_cancel,
             c.CancelLoginProvider: self._nothing_to_cancel,
         }
@@ -51,31 +42,46 @@ class Prompting:
             self._enqueue(ticket, kind, command)
         elif self._session.busy:
             self._outbox.failed(ticket, BUSY)
-        elif (refusal := self._services.catalog.refusal(self._setting.model)) is not None:
+        elif (refusal := self._setting.catalog.refusal(self._setting.model)) is not None:
             self._outbox.failed(ticket, refusal)
         else:
+            text = self._expanded(command.message)
             self._outbox.ok(ticket)
-            self._session.start_run(UserMessage(_content(command), self._services.now()))
+            self._session.cycle.start(UserMessage(_content(text, command), self._services.now()))
 
     def _enqueue(self, ticket: Ticket, kind: QueueKind, command: c.Prompt | c.Steer | c.FollowUp) -> None:
-        self._session.tell_queue(Enqueue(ticket, kind, command.message, tuple(_content(command))))
+        """What a pause holds back stays as it was typed."""
+        text = command.message if self._session.view.paused else self._expanded(command.message)
+        self._session.tell_queue(Enqueue(ticket, kind, text, tuple(_content(text, command))))
+
+    def _expanded(self, message: str) -> str:
+        expanded = self._setting.surroundings.expander.expand(message)
+        if expanded.error is not None:
+            error = expanded.error
+            self._outbox.event(ExtensionError(error.extension_path, error.event, error.error))
+        return expanded.text
 
     def _abort(self, ticket: Ticket, _: c.Abort) -> None:
         if self._session.loop.run is None:
+            self._session.abort()
             self._outbox.ok(ticket)
             return
         self._session.aborts.append(ticket)
         self._session.loop.abort()
 
+    def _abort_retry(self, ticket: Ticket, _: c.AbortRetry) -> None:
+        self._session.cycle.cancel_wait()
+        self._outbox.ok(ticket)
+
     def _set_queue_mode(self, ticket: Ticket, kind: QueueKind, command: c.SetSteeringMode | c.SetFollowUpMode) -> None:
         key = "steeringMode" if kind == "steering" else "followUpMode"
         self._session.modes[kind] = command.mode
         self._session.tell_queue(SetQueueMode(ticket, kind, command.mode))
-        self._services.preferences.tell(SavePreference((key,), command.mode))
+        self.save((key,), command.mode)
 
     def _nothing_to_cancel(self, ticket: Ticket, _: Any) -> None:
         self._outbox.ok(ticket)
 
 
-def _content(command: c.Prompt | c.Steer | c.FollowUp) -> list[UserContent]:
-    return [TextContent(command.message), *command.images]
+def _content(text: str, command: c.Prompt | c.Steer | c.FollowUp) -> list[UserContent]:
+    return [TextContent(text), *command.images]

@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from actors.mail import AbortBash, RunBash, ShellPlan, Ticket
+from actors.session.requests.group import Answers, Group
 from protocol import commands as c
 
-if TYPE_CHECKING:
-    from actors.session.actor import Session
-    from actors.session.requests.dispatch import Answers
 
-
-class ShellRequests:
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._services = session.services
-        self._history = session.history
-        self._outbox = session.outbox
-        self._setting = session.setting
-
+class ShellRequests(Group):
     def answers(self) -> Answers:
         return {c.Bash: self._bash, c.UserBash: self._bash, c.AbortBash: self._abort_bash}
 

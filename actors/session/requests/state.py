@@ -9,6 +9,7 @@ from msgspec import UNSET
 from actors.mail import Ticket
 from actors.session.context import context_usage, messages_data
 from actors.session.forking import fork_messages
+from actors.session.requests.group import Answers, Group
 from actors.session.stats import last_assistant_text, session_stats
 from actors.session.tree import UnknownEntry
 from protocol import commands as c
@@ -17,16 +18,11 @@ from protocol.responses import ForkMessageList, LastAssistantText, SessionState
 
 if TYPE_CHECKING:
     from actors.session.actor import Session
-    from actors.session.requests.dispatch import Answers
 
 
-class StateRequests:
+class StateRequests(Group):
     def __init__(self, session: Session) -> None:
-        self._session = session
-        self._services = session.services
-        self._history = session.history
-        self._outbox = session.outbox
-        self._setting = session.setting
+        super().__init__(session)
         self._state: tuple[Any, bytes] = (None, b"")
 
     def answers(self) -> Answers:
@@ -46,6 +42,8 @@ class StateRequests:
         key = (
             setting.model,
             setting.level,
+            setting.defaults.auto_compaction,
+            session.fallback,
             session.busy,
             session.view,
             tuple(session.modes.values()),
@@ -68,7 +66,7 @@ class StateRequests:
             steering_mode=session.modes["steering"],
             follow_up_mode=session.modes["followUp"],
             session_id=history.session_id,
-            auto_compaction_enabled=self._services.auto_compaction,
+            auto_compaction_enabled=self._setting.defaults.auto_compaction,
             message_count=len(history.messages),
             pending_message_count=session.view.pending,
             queued_messages_paused=session.view.paused,

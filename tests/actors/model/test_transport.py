@@ -468,7 +468,7 @@ def test_a_proxy_is_asked_except_for_hosts_that_bypass_it(serving: Serving) -> N
 def test_the_http_stack_is_loaded_by_warm_and_not_before_and_never_asyncio() -> None:
     code = (
         "import sys; from actors.model.transport import Transport, TransportSettings; import actors.model.dialects\n"
-        "t = Transport(TransportSettings()); assert not {'httpcore2', 'ssl', 'asyncio'} & set(sys.modules)\n"
-        "t.warm(); assert 'httpcore2' in sys.modules and not {'httpx2', 'asyncio'} & set(sys.modules)"
+        "t = Transport(TransportSettings()); assert not {'h11', 'ssl', 'asyncio'} & set(sys.modules)\n"
+        "t.warm(); assert 'h11' in sys.modules and not {'httpcore2', 'httpx2', 'ssl', 'asyncio'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

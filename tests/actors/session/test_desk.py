@@ -11,6 +11,8 @@ import pytest
 
 from actors.base import Down
 from actors.mail import (
+    UNTIL_ADOPTED,
+    BashAdopted,
     BecomeCurrent,
     CloseSessions,
     DescribeFork,
@@ -79,7 +81,7 @@ class Bench:
         self.tell(OpenFirst())
         self.intake.drain()
 
-    def _start(self, key: int, opened: OpenedSession, modes: Any, _: Any) -> Probe[Any]:
+    def _start(self, key: int, opened: OpenedSession, *_: Any) -> Probe[Any]:
         self.sessions[key], self.opened[key] = Probe(), opened
         return self.sessions[key]
 
@@ -309,6 +311,7 @@ def test_a_session_that_dies_is_opened_again_and_its_shells_and_commands_find_a_
     assert (serial, target.kind, target.path) == (-1, "file", bench.path(1))
     assert not bench.is_locked(bench.path(1))
     bench.tell(TargetOpened(serial, open_session(target.path, STAMPS, "/")))
+    assert bench.sessions[2].drain() == [BashAdopted(frozenset({UNTIL_ADOPTED}))]
     assert bench.intake.drain() == [SessionCurrent(bench.sessions[2])]
     error = "the session failed: ValueError in x.py:1"
     assert bench.shells.drain() == [HomeMoved(bench.sessions[1], bench.sessions[2], error)]
@@ -367,7 +370,7 @@ def test_an_old_session_that_dies_letting_go_still_hands_over(bench: Bench) -> N
     assert bench.intake.drain() == [SessionCurrent(bench.sessions[2])]
     assert bench.answer() == {"cancelled": False}
     bench.tell(TargetOpened(-1, bench.new()))
-    assert bench.told(3) == [Retire, NoMoreCommands]
+    assert bench.told(3) == [BashAdopted, Retire, NoMoreCommands]
     assert bench.intake.drain() == []
 
 
@@ -478,7 +481,7 @@ def test_closing_waits_for_a_dead_session_so_that_its_shells_are_recorded(bench:
     bench.tell(CloseSessions())
     assert bench.root.drain() == []
     bench.tell(TargetOpened(-1, bench.new()))
-    assert bench.told(2) == [Retire, NoMoreCommands]
+    assert bench.told(2) == [BashAdopted, Retire, NoMoreCommands]
     assert isinstance(bench.shells.next(), HomeMoved)
     bench.tell(SessionGone(2, 1))
     assert bench.root.drain() == [SessionsClosed()]

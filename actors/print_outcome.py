@@ -1,0 +1,47 @@
+"""What the last message of a conversation is worth: its text, and whether it is a whole answer.
+
+Pure. Decides the exit code of the one-shot modes and what `-p` prints. Source: rpc 6, sessions 8.3; only a whole answer
+counts as success here.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+CUT = "The answer was cut: it reached the output token limit"
+NO_ANSWER = "The run ended without an answer"
+FAILED = {"error": "Request error", "aborted": "Request aborted"}
+
+
+class Outcome(NamedTuple):
+    """`text` is what people read, each block ended by a line feed. Without `whole`, `error` says why."""
+
+    text: str = ""
+    whole: bool = False
+    error: str = NO_ANSWER
+
+
+def outcome_of(message: Any) -> Outcome:
+    """`message` is decoded JSON, or None when nothing was said."""
+    if not isinstance(message, dict):
+        return Outcome()
+    if message.get("role") == "custom" and message.get("display"):
+        return Outcome(_text(message), whole=True, error="")
+    if message.get("role") != "assistant":
+        return Outcome()
+    stop = message.get("stopReason")
+    if stop == "stop":
+        return Outcome(_text(message), whole=True, error="")
+    if stop == "length":
+        return Outcome(_text(message), error=CUT)
+    if stop in FAILED:
+        return Outcome(error=message.get("errorMessage") or FAILED[stop])
+    return Outcome()
+
+
+def _text(message: dict[str, Any]) -> str:
+    content = message.get("content")
+    if isinstance(content, str):
+        return f"{content}\n"
+    blocks = content if isinstance(content, list) else []
+    return "".join(f"{block['text']}\n" for block in blocks if isinstance(block, dict) and block.get("type") == "text")

@@ -1,0 +1,181 @@
+"""One prompt cycle: the runs that follow from a prompt, until nothing more comes by itself.
+
+Part of the session actor. The session is busy from the acceptance of a prompt to `agent_settled`, through waits for a
+retry and from run to run. After each run it decides what comes next: the same model again, another one, what an abort
+swallowed, what waits in the queue, or the end.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from actors.mail import Arm, QueueKind, TakeMessages, Tick
+from actors.session.fallback import FallbackChain, Place
+from actors.session.retry import Again, GiveUp, Retry, is_fallbackable
+from actors.session.turn import Injected, Run, Said, said
+from protocol.events import AgentSettled, QueueUpdate
+from protocol.messages import AssistantMessage, UserMessage
+
+if TYPE_CHECKING:
+    from msgspec import Struct
+
+    from actors.mail import QueueView
+    from actors.session.actor import Session
+
+RETRY_TICK = "retry-"
+
+
+class PromptCycle:
+    """Owns whether the session is busy, and what retries and fallbacks have been tried."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.busy = False
+        self.between_runs = False
+        self._last_injected: Said | None = None
+        self._retry = Retry()
+        self._chain = self._new_chain()
+
+    # -- runs
+
+    def start(self, prompt: UserMessage) -> None:
+        self.busy = True
+        self._chain = self._new_chain()
+        self._session.loop.start((said(prompt),), poll=True)
+
+    def replied(self, message: AssistantMessage) -> Struct | None:
+        """What follows a reply's `message_end`: the good end of a series of retries."""
+        return self._retry.replied(message)
+
+    def run_over(self, run: Run) -> None:
+        session = self._session
+        for ticket in session.aborts:
+            session.outbox.ok(ticket)
+        session.aborts.clear()
+        if session.leaving:
+            self._settle(run)
+        elif not run.is_broken and self._tries_again(run):
+            return
+        elif self._swallowed_message():
+            self._last_injected = None
+            session.history.drop_last()
+            session.loop.start((), poll=False)
+        else:
+            self._next_from_queue(run)
+
+    def taken(self, injected: Injected, kind: QueueKind, view: QueueView) -> None:
+        """The queue answered, in a run or between two."""
+        session = self._session
+        if injected:
+            self._last_injected = injected[-1][1]
+        if not self.between_runs:
+            session.loop.taken(injected)
+        elif injected and not session.leaving:
+            self.between_runs = False
+            session.loop.start((), injected, poll=kind != "steering")
+        elif session.queue_owes and not injected:
+            # something was queued since: it is asked for when the queue has answered that
+            session.tell_queue(TakeMessages("steering", next_run=True))
+        else:
+            self.between_runs = False
+            if injected:  # taken just before the queue was emptied: they go with it
+                session.outbox.event(QueueUpdate(list(view.steering), list(view.follow_up)))
+            self._settle(None)
+
+    def _next_from_queue(self, run: Run | None) -> None:
+        if self._session.queue_is_empty():
+            self._settle(run)
+        else:
+            self.between_runs = True
+            self._session.tell_queue(TakeMessages("steering", next_run=True))
+
+    def _swallowed_message(self) -> bool:
+        """Whether an abort took a queued message with it: its reply is empty. Then the run goes on once."""
+        messages = self._session.history.messages
+        if self._last_injected is None or len(messages) < 2:
+            return False
+        question, reply = messages[-2].message(), messages[-1].message()
+        return (
+            question is self._last_injected.message
+            and isinstance(reply, AssistantMessage)
+            and reply.stop_reason == "aborted"
+            and not reply.content
+        )
+
+    def _settle(self, run: Run | None) -> None:
+        self._go_home(run)
+        self._session.history.settle()
+        self.busy = False
+        self._session.outbox.event(AgentSettled())
+
+    # -- again, on this model or on another
+
+    def cancel_wait(self) -> bool:
+        """Ends a wait for a retry; whether there was one. The cycle goes on with what waits in the queue."""
+        cancelled = self._retry.cancelled()
+        if cancelled is None:
+            return False
+        self._session.outbox.event(cancelled)
+        if self._session.leaving:
+            self._settle(None)
+        else:
+            self._next_from_queue(None)
+        return True
+
+    def woke(self, mail: Tick) -> None:
+        if self._retry.woke(int(mail.key.removeprefix(RETRY_TICK))):
+            self._session.loop.start((), poll=True)
+
+    def model_chosen(self) -> None:
+        """A command chose a model: a fallback does not take it back."""
+        self._chain.model_chosen()
+
+    def _tries_again(self, run: Run) -> bool:
+        reply, model = run.last_reply, self._session.setting.model
+        if reply is None or model is None:
+            return False
+        setting, services = self._session.setting, self._session.services
+        policy = setting.surroundings.retry
+        if not setting.defaults.auto_retry:
+            policy = policy.switched_off()
+        verdict = self._retry.run_ended(reply, model.context_window, policy)
+        if isinstance(verdict, Again):
+            self._session.outbox.event(verdict.event)
+            self._session.history.drop_last()
+            services.clock.tell(Arm(f"{RETRY_TICK}{verdict.wait}", verdict.event.delay_ms, self._session.me))
+            return True
+        return verdict is not None and self._falls_back(verdict, reply)
+
+    def _falls_back(self, given_up: GiveUp, reply: AssistantMessage) -> bool:
+        session, setting = self._session, self._session.setting
+        assert setting.model is not None
+        here = Place(setting.model, setting.level)
+        fallback = self._chain.advance(here, reply, given_up.error) if is_fallbackable(reply) else None
+        closing = given_up.event(falls_back=fallback is not None)
+        if closing is not None:
+            session.outbox.event(closing)
+        if fallback is None:
+            return False
+        session.outbox.event(fallback.event)
+        session.use_model(fallback.place.model, fallback.place.level, "fallback")
+        session.history.drop_last()
+        session.loop.start((), poll=True)
+        return True
+
+    def _go_home(self, run: Run | None) -> None:
+        """Back to the model that the user chose, if a fallback took its place."""
+        reply = None if run is None else run.last_reply
+        failed = reply is not None and reply.stop_reason == "error"
+        restore = self._chain.finish((reply.error_message or None) if failed and reply is not None else None)
+        if restore is None:
+            return
+        if restore.home is not None:
+            self._session.use_model(restore.home.model, restore.home.level, "restore")
+        self._session.outbox.event(restore.event)
+        self._chain = self._new_chain()
+
+    def _new_chain(self) -> FallbackChain:
+        session = self._session
+        available = session.setting.catalog.available()
+        told = session.setting.surroundings
+        return FallbackChain(told.fallback_models, available, lambda _: True, told.fallback_level)

@@ -1,0 +1,26 @@
+"""What the user's files and the session's folder bring to a session. A value; `reload` and every new session read it
+anew, in a pump."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from msgspec import Struct
+
+from actors.session.expansion import Expander
+from actors.session.retry import RetryPolicy
+from protocol.model import Model, ThinkingLevel
+
+
+class Surroundings(Struct, frozen=True):
+    """`system_prompt` is made for a model at a level. `warnings` are lines for stderr."""
+
+    system_prompt: Callable[[Model, ThinkingLevel], str]
+    expander: Expander = Expander()
+    retry: RetryPolicy = RetryPolicy()
+    fallback_models: tuple[str, ...] = ()
+    fallback_level: ThinkingLevel | None = None
+    cache_retention: Literal["none", "short", "long"] = "short"
+    thinking_budgets: dict[str, int] | None = None
+    warnings: tuple[str, ...] = ()

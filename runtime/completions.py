@@ -1,0 +1,65 @@
+"""`atomic completions SHELL`: a completion script for bash, zsh or tcsh on stdout, made by shtab from the flags."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+    from collections.abc import Mapping, Sequence
+
+SHELLS = ("bash", "zsh", "tcsh")
+USAGE = f"""usage: atomic completions {{{",".join(SHELLS)}}}
+
+Print a completion script. For bash, in ~/.bashrc:
+
+    eval "$(atomic completions bash)"
+
+For zsh, in ~/.zshrc after compinit:
+
+    eval "$(atomic completions zsh)"
+"""
+FILES = ("--session", "--fork", "--trace", "--system-prompt", "--append-system-prompt")
+FOLDERS = ("--session-dir",)
+
+
+def run(argv: Sequence[str], env: Mapping[str, str], cwd: str) -> int:
+    """The exit code: 2 for a shell that it does not know."""
+    if list(argv) in (["-h"], ["--help"]):
+        print(USAGE, end="")
+        return 0
+    if len(argv) != 1 or argv[0] not in SHELLS:
+        print(f"Error: completions needs one of: {', '.join(SHELLS)}", file=sys.stderr)
+        return 2
+    print(script(argv[0]))
+    return 0
+
+
+def script(shell: str) -> str:
+    """`shell` is one of SHELLS."""
+    import shtab
+
+    return str(shtab.complete(_described(), shell))
+
+
+def _described() -> ArgumentParser:
+    """The parser of the program, with what its values and its words are."""
+    import shtab
+
+    from protocol.model import THINKING_LEVELS
+    from runtime.cli import MODES, build_parser
+
+    parser = build_parser()
+    choices = {"--mode": MODES, "--thinking": THINKING_LEVELS}
+    kinds = {**dict.fromkeys(FILES, shtab.FILE), **dict.fromkeys(FOLDERS, shtab.DIRECTORY)}
+    for action in parser._actions:
+        for name in action.option_strings:
+            if name in choices:
+                action.choices = choices[name]
+            if name in kinds:
+                action.complete = kinds[name]  # type: ignore[attr-defined]
+    words = parser.add_argument("message", nargs="*", help="a prompt, an @file, or a subcommand")
+    words.complete = shtab.FILE  # type: ignore[attr-defined]
+    parser.usage = None  # shtab reads none, and zsh would show it
+    return parser

@@ -1,0 +1,169 @@
+"""`atomic doctor`: what is configured, where it was found, and what is broken. No secret is read out, no command of the
+configuration is run and no network is touched.
+
+Owns the report. Each line is a check with one of three marks: `ok`, `--` (not there, which is fine), `!!` (broken).
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from actors.session.listing import list_sessions
+from actors.session.naming import agent_dir, session_dir
+from runtime.catalog import LoadedCatalog
+from runtime.choose_model import ModelChoiceError
+from runtime.cli import Options, is_offline, program_version
+from runtime.load_catalog import load_catalog, start_defaults
+from runtime.resources import has_trust_inputs, is_trusted, load_resources
+from runtime.settings import load_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from runtime.settings import Settings
+
+USAGE = """usage: atomic doctor
+
+Tell what is configured, where it was found, and what is broken. Secrets are not
+shown. The exit code is 1 if something is broken, else 0.
+"""
+TOOLS = ("git", "rg", "fd")
+PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
+
+
+class Finding(NamedTuple):
+    mark: Literal["ok", "--", "!!"]
+    subject: str
+    text: str
+
+
+def run(argv: Sequence[str], env: Mapping[str, str], cwd: str) -> int:
+    """The exit code."""
+    if list(argv) in (["-h"], ["--help"]):
+        print(USAGE, end="")
+        return 0
+    if argv:
+        print(f"Error: doctor takes no arguments, got {argv[0][:80]!r}", file=sys.stderr)
+        return 2
+    findings = list(examine(env, cwd))
+    width = max(len(finding.subject) for finding in findings)
+    for mark, subject, text in findings:
+        print(f"{mark}  {subject.ljust(width)}  {text}")
+    broken = sum(finding.mark == "!!" for finding in findings)
+    print(f"\n{'Nothing is broken.' if not broken else f'{broken} broken; see the lines with !!.'}")
+    return 1 if broken else 0
+
+
+def examine(env: Mapping[str, str], cwd: str) -> Iterator[Finding]:
+    """Every finding, in the order of the report."""
+    home = os.path.expanduser("~")
+    agent = os.path.join(cwd, agent_dir(env, home))
+    trusted, doubts = is_trusted(agent, cwd, env, None)
+    settings, faults = load_settings(agent, cwd, env, trusted)
+    yield Finding("ok", "atomic", f"{program_version()}, Python {platform.python_version()}, {platform.platform()}")
+    yield _folder("agent directory", agent)
+    yield from _files(agent, cwd, trusted)
+    yield _trust(cwd, env, trusted)
+    yield from (Finding("!!", "settings", line) for line in (*doubts, *faults))
+    yield from _models(env, agent, settings)
+    yield from _context(agent, cwd, env, trusted)
+    yield from _sessions(env, home, cwd, settings)
+    yield from _surroundings(env, settings)
+
+
+def _folder(subject: str, path: str) -> Finding:
+    if not os.path.exists(path):
+        return Finding("--", subject, f"{path} (not there yet)")
+    if not os.path.isdir(path):
+        return Finding("!!", subject, f"{path} is no folder")
+    if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
+        return Finding("!!", subject, f"{path} cannot be read and written")
+    return Finding("ok", subject, path)
+
+
+def _files(agent: str, cwd: str, trusted: bool) -> Iterator[Finding]:
+    for name in ("settings.json", "models.json", "auth.json", "trust.json"):
+        yield _file(name, os.path.join(agent, name))
+    project = os.path.join(cwd, ".atomic", "settings.json")
+    if os.path.exists(project):
+        found = _file("project settings", project)
+        yield found if trusted else Finding("--", found.subject, f"{project} (not read: the project is not trusted)")
+
+
+def _file(subject: str, path: str) -> Finding:
+    """Whether it is there; what is wrong in it the reader of each file tells."""
+    if not os.path.exists(path):
+        return Finding("--", subject, f"{path} (not there)")
+    return Finding("ok", subject, path) if os.access(path, os.R_OK) else Finding("!!", subject, f"{path} is unreadable")
+
+
+def _trust(cwd: str, env: Mapping[str, str], trusted: bool) -> Finding:
+    if not has_trust_inputs(cwd, env):
+        return Finding("--", "project", f"{cwd} brings no files of its own")
+    if trusted:
+        return Finding("ok", "project", f"{cwd} is trusted: its files count")
+    return Finding("--", "project", f"{cwd} is not trusted: its files are left out (--approve, or trust.json)")
+
+
+def _models(env: Mapping[str, str], agent: str, settings: Settings) -> Iterator[Finding]:
+    try:
+        start = load_catalog(Options(), env, agent, settings)
+    except ModelChoiceError as error:
+        yield Finding("!!", "models", str(error))
+        return
+    yield from (Finding("!!", "models", warning) for warning in start.warnings)
+    available = start.catalog.available()
+    providers = list(dict.fromkeys(model.provider for model in available))
+    for provider in providers:
+        status = start.catalog.auth_status(provider)
+        source = " ".join(str(part) for part in (status.source, status.label) if part)
+        count = sum(model.provider == provider for model in available)
+        yield Finding("ok", f"provider {provider}", f"{count} models, credential from: {source or 'none needed'}")
+    if not providers:
+        yield Finding("!!", "providers", "none has a credential; set ANTHROPIC_API_KEY or OPENAI_API_KEY, or store a key")
+    yield _start_model(start.catalog, settings)
+
+
+def _start_model(catalog: LoadedCatalog, settings: Settings) -> Finding:
+    choice = catalog.choose(None, None, start_defaults(settings), first=True)
+    if choice.model is None:
+        return Finding("!!", "model at start", (choice.message or "none").splitlines()[0])
+    text = f"{choice.model.provider}/{choice.model.id}, thinking {choice.thinking_level}"
+    wanted = (settings.default_provider, settings.default_model)
+    if all(wanted) and wanted != (choice.model.provider, choice.model.id):
+        return Finding("!!", "model at start", f"{text}; the default {'/'.join(map(str, wanted))} cannot be had")
+    return Finding("ok", "model at start", text)
+
+
+def _context(agent: str, cwd: str, env: Mapping[str, str], trusted: bool) -> Iterator[Finding]:
+    resources = load_resources(agent, cwd, env, trusted=trusted)
+    yield from (Finding("ok", "instructions", file.path) for file in resources.context_files)
+    yield from (Finding("!!", "instructions", line) for line in resources.warnings)
+
+
+def _sessions(env: Mapping[str, str], home: str, cwd: str, settings: Settings) -> Iterator[Finding]:
+    directory, _ = session_dir(env, home, cwd, setting=settings.session_dir)
+    found = _folder("sessions", directory)
+    yield found._replace(text=f"{found.text}, {len(list_sessions(directory))} sessions") if found.mark == "ok" else found
+
+
+def _surroundings(env: Mapping[str, str], settings: Settings) -> Iterator[Finding]:
+    from shutil import which
+
+    for tool in TOOLS:
+        path = which(tool, path=env.get("PATH"))
+        yield Finding("ok" if path else "--", tool, path or "not found; built-in ways are used")
+    shell = settings.shell_path
+    if shell is not None:
+        exists = os.access(shell, os.X_OK)
+        yield Finding("ok" if exists else "!!", "shellPath", shell if exists else f"{shell} cannot be run")
+    proxy = next((name for name in PROXIES if env.get(name)), "httpProxy" if settings.http_proxy else None)
+    yield Finding("ok" if proxy else "--", "proxy", f"from {proxy}" if proxy else "none")
+    if settings.ca_file is not None:
+        exists = os.path.isfile(settings.ca_file)
+        yield Finding("ok" if exists else "!!", "caFile", settings.ca_file if exists else f"{settings.ca_file} is missing")
+    if is_offline(env):
+        yield Finding("--", "offline", "nothing is looked up on the network at the start")

@@ -1,0 +1,66 @@
+"""`@file` arguments: text files become part of the first prompt, images are attached to it.
+
+What a file is its content decides, not its name. Source: sessions 8.2.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from actors.tool.images import HEAD_BYTES, MAX_BYTES, mime_type
+from protocol.messages import ImageContent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+TOO_LARGE = "The image was left out: it has {} bytes, and providers take {} at most."
+
+
+class PromptFileError(ValueError):
+    """A file that cannot be part of a prompt; the text is for the user."""
+
+
+class PromptFiles(NamedTuple):
+    """`text` is put in front of the first message."""
+
+    text: str = ""
+    images: tuple[ImageContent, ...] = ()
+
+
+def read_prompt_files(names: Iterable[str], cwd: str) -> PromptFiles:
+    """`names` are those of the arguments, without `@`. Raises PromptFileError."""
+    text, images = "", []
+    for name in names:
+        path = os.path.normpath(os.path.join(cwd, os.path.expanduser(name)))
+        data = _read(path)
+        kind = mime_type(data[:HEAD_BYTES])
+        if kind is None:
+            text += _tag(path, f"\n{data.decode('utf-8-sig', 'replace')}\n") if data else ""
+        elif len(data) > MAX_BYTES:
+            text += _tag(path, TOO_LARGE.format(len(data), MAX_BYTES))
+        else:
+            text += _tag(path, "")
+            images.append(_image(data, kind))
+    return PromptFiles(text, tuple(images))
+
+
+def _read(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        raise PromptFileError(f"File not found: {path}") from None
+    except (OSError, ValueError) as error:
+        raise PromptFileError(f"Could not read file {path}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _tag(path: str, content: str) -> str:
+    name = path.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
+    return f'<file name="{name}">{content}</file>\n'
+
+
+def _image(data: bytes, kind: str) -> ImageContent:
+    from base64 import b64encode
+
+    return ImageContent(b64encode(data).decode("ascii"), kind)

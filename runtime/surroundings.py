@@ -1,0 +1,112 @@
+"""Reads what settings, context files, skills and templates bring to the sessions of one folder.
+
+Blocking: for the start, and for pumps when a session opens or `reload` asks. Warnings that were told once are not told
+again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+
+from actors.base import Address, StartPump
+from actors.mail import SessionMail, SurroundingsLoaded, Ticket
+from actors.session.expansion import Expander, Skill, Template, skills_section
+from actors.session.retry import RetryPolicy
+from actors.session.surroundings import Surroundings
+from protocol.model import Model, ThinkingLevel
+from runtime.cli import Options
+from runtime.resources import Resources, is_trusted, load_resources
+from runtime.settings import Settings, load_settings
+from runtime.skills import load_skills
+from runtime.system_prompt import build_system_prompt
+from runtime.templates import load_templates, setting_paths
+
+
+class SurroundingsReader:
+    """`snippets` maps the tools that are on to their lines in the system prompt."""
+
+    def __init__(self, options: Options, agent_dir: str, env: Mapping[str, str], snippets: Mapping[str, str]) -> None:
+        self._options = options
+        self._agent_dir = agent_dir
+        self._env = env
+        self._snippets = snippets
+        self._told: set[str] = set()
+
+    def read(self, cwd: str) -> Surroundings:
+        options = self._options
+        trusted, warnings = is_trusted(self._agent_dir, cwd, self._env, options.approve)
+        settings, found = load_settings(self._agent_dir, cwd, self._env, trusted)
+        resources = load_resources(
+            self._agent_dir, cwd, self._env, trusted=trusted, context_files=not options.no_context_files
+        )
+        return self.made(cwd, trusted, settings, resources, [*warnings, *found, *resources.warnings])
+
+    def made(
+        self, cwd: str, trusted: bool, settings: Settings, resources: Resources, warnings: list[str]
+    ) -> Surroundings:
+        """From settings and resources that were read already. A flag takes the place of the file of its kind."""
+        options = self._options
+        if options.system_prompt is not None:
+            resources = resources._replace(system_prompt=options.system_prompt)
+        if options.append_system_prompt:
+            resources = resources._replace(append_system_prompt="\n\n".join(options.append_system_prompt))
+        skills, templates, faults = self._load_slash(cwd, trusted, settings)
+        fresh = [line for line in [*warnings, *faults] if line not in self._told]
+        self._told.update(fresh)
+        return Surroundings(
+            system_prompt=self._prompt_of(cwd, resources, skills),
+            expander=Expander(skills, templates),
+            retry=RetryPolicy(True, settings.retry_max_retries, settings.retry_base_delay_ms),
+            fallback_models=settings.fallback_models,
+            cache_retention=settings.cache_retention,
+            thinking_budgets=settings.thinking_budgets or None,
+            warnings=tuple(fresh),
+        )
+
+    def _load_slash(self, cwd: str, trusted: bool, settings: Settings) -> tuple[list[Skill], list[Template], list[str]]:
+        options, place = self._options, (self._agent_dir, cwd, self._env)
+        skill_paths, faults = setting_paths(settings.documents, "skills", cwd, self._env)
+        prompt_paths, more = setting_paths(settings.documents, "prompts", cwd, self._env)
+        skills, about_skills = load_skills(
+            *place, trusted=trusted, settings_paths=skill_paths, discover=not options.no_skills
+        )
+        templates, about_templates = load_templates(
+            *place, trusted=trusted, settings_paths=prompt_paths, discover=not options.no_prompt_templates
+        )
+        return skills, templates, [*faults, *more, *about_skills, *about_templates]
+
+    def _prompt_of(self, cwd: str, resources: Resources, skills: list[Skill]) -> Callable[[Model, ThinkingLevel], str]:
+        listed = skills_section(skills) if "read" in self._snippets else ""
+
+        def prompt(model: Model, level: ThinkingLevel) -> str:
+            return build_system_prompt(
+                cwd=cwd,
+                date=time.strftime("%Y-%m-%d"),
+                tools=self._snippets,
+                context_files=resources.context_files,
+                custom_prompt=resources.system_prompt,
+                append=(resources.append_system_prompt,) if resources.append_system_prompt else (),
+                skills=listed,
+                model_name=model.name,
+                thinking_level=level,
+            )
+
+        return prompt
+
+
+class SurroundingsPump:
+    """Reads them for `reload`, beside the session that waits."""
+
+    def __init__(self, start_pump: StartPump, reader: SurroundingsReader) -> None:
+        self._start_pump = start_pump
+        self._reader = reader
+
+    def load(self, ticket: Ticket, cwd: str, session: Address[SessionMail]) -> None:
+        self._start_pump("reload", lambda: self._run(ticket, cwd, session))
+
+    def _run(self, ticket: Ticket, cwd: str, session: Address[SessionMail]) -> None:
+        try:
+            session.tell(SurroundingsLoaded(ticket, self._reader.read(cwd)))
+        except Exception as error:  # nothing of it may leave the command unanswered
+            session.tell(SurroundingsLoaded(ticket, None, f"reload failed: {type(error).__name__}"))

@@ -1,0 +1,137 @@
+"""What is read before the first actor starts: sessions by path, id or age, and faults that leave nothing to run."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from runtime.cli import parse_arguments
+from runtime.startup import Startup, StartupError, load
+from runtime.wiring import STAMPS
+
+
+class Bench:
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.cwd, self.agent, self.sessions = (root / name for name in ("project", "agent", "sessions"))
+        for folder in (self.cwd, self.agent, self.sessions):
+            folder.mkdir()
+        self.env = {"HOME": str(root), "ATOMIC_CODING_AGENT_DIR": str(self.agent), "ANTHROPIC_API_KEY": "k"}
+
+    def load(self, *flags: str) -> Startup:
+        argv = ["--mode", "rpc", "--session-dir", str(self.sessions), *flags]
+        startup = load(parse_arguments(argv, self.env), self.env, str(self.cwd), STAMPS)
+        startup.session.journal.close()
+        return startup
+
+    def refusal(self, *flags: str) -> str:
+        with pytest.raises(StartupError) as caught:
+            self.load(*flags)
+        return str(caught.value)
+
+    def session(self, session_id: str, *, cwd: str | None = None, name: str = "") -> Path:
+        path = self.sessions / (name or f"2026-01-01T00-00-00-000Z_{session_id}.jsonl")
+        header = {"type": "session", "version": 3, "id": session_id, "timestamp": "2026-01-01T00:00:00.000Z"}
+        entry = {"type": "message", "id": "a1", "parentId": None, "timestamp": "2026-01-01T00:00:01.000Z"}
+        message = {"role": "user", "content": "hi", "timestamp": 1}
+        lines = [{**header, "cwd": cwd or str(self.cwd)}, {**entry, "message": message}]
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        return path
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+def test_a_new_session_goes_into_the_folder_of_the_flags_and_waits_for_its_first_message(bench: Bench) -> None:
+    startup = bench.load()
+    assert startup.directory == str(bench.sessions)
+    path = startup.session.journal.path
+    assert path is not None and os.path.dirname(path) == str(bench.sessions)
+    assert startup.session.header.cwd == str(bench.cwd)
+    assert list(bench.sessions.iterdir()) == []
+
+
+def test_no_session_means_no_file_and_no_folder_for_the_whole_process(bench: Bench) -> None:
+    startup = bench.load("--no-session")
+    assert (startup.directory, startup.session.journal.path) == (None, None)
+
+
+def test_a_session_is_opened_by_its_path(bench: Bench) -> None:
+    path = bench.session("s-1")
+    assert [entry.head.id for entry in bench.load("--session", str(path)).session.entries] == ["a1"]
+
+
+def test_a_path_that_does_not_exist_becomes_a_new_session_there(bench: Bench) -> None:
+    path = bench.sessions / "mine.jsonl"
+    startup = bench.load("--session", str(path))
+    assert (startup.session.journal.path, startup.session.entries) == (str(path), [])
+
+
+def test_a_session_is_found_by_the_beginning_of_its_id(bench: Bench) -> None:
+    bench.session("abcd-1")
+    bench.session("wxyz-2")
+    assert bench.load("--session", "abcd").session.header.id == "abcd-1"
+
+
+def test_an_id_of_no_session_is_refused(bench: Bench) -> None:
+    assert bench.refusal("--session", "nope") == "No session found matching 'nope'"
+
+
+def test_the_most_recent_session_is_continued_and_without_one_a_new_one_begins(bench: Bench) -> None:
+    assert bench.load("--continue").session.entries == []
+    old, new = bench.session("old-1"), bench.session("new-2")
+    os.utime(old, (1, 1))
+    os.utime(new, (2, 2))
+    assert bench.load("--continue").session.header.id == "new-2"
+
+
+def test_a_file_that_is_no_session_is_refused_and_untouched(bench: Bench) -> None:
+    path = bench.sessions / "notes.jsonl"
+    path.write_text("my notes\n")
+    assert bench.refusal("--session", str(path)) == f"Session file is not a valid atomic session: {path}"
+    assert path.read_text() == "my notes\n"
+
+
+def test_a_session_whose_folder_is_gone_is_refused_with_the_three_paths_and_let_go(bench: Bench) -> None:
+    path = bench.session("s-1", cwd="/no/such/folder")
+    refusal = bench.refusal("--session", str(path))
+    assert refusal.splitlines() == [
+        "Stored session working directory does not exist: /no/such/folder",
+        f"Session file: {path}",
+        f"Current working directory: {bench.cwd}",
+    ]
+    assert bench.refusal("--session", str(path)) == refusal  # and not: in use by another process
+
+
+def test_a_file_in_use_is_refused(bench: Bench) -> None:
+    path = bench.session("s-1")
+    flags = parse_arguments(["--mode", "rpc", "--session", str(path)], bench.env)
+    held = load(flags, bench.env, str(bench.cwd), STAMPS)
+    assert bench.refusal("--session", str(path)) == f"Session file is in use by another process: {path}"
+    held.session.journal.close()
+
+
+def test_a_model_of_a_provider_that_does_not_exist_is_refused(bench: Bench) -> None:
+    assert bench.refusal("--provider", "nosuch", "--model", "m").startswith('Unknown provider "nosuch".')
+
+
+def test_faults_that_leave_something_to_run_are_warnings(bench: Bench) -> None:
+    (bench.agent / "settings.json").write_text("{broken")
+    (bench.agent / "models.json").write_text("[]")
+    path = bench.session("s-1")
+    with path.open("a") as file:
+        file.write("torn\n")
+    warnings = bench.load("--session", str(path)).warnings
+    assert any("settings.json" in warning for warning in warnings)
+    assert any("models.json" in warning for warning in warnings)
+    assert f"Session file has 1 unreadable line: {path}" in warnings
+
+
+def test_the_key_in_the_environment_makes_its_models_available(bench: Bench) -> None:
+    providers = {model.provider for model in bench.load().catalog.catalog.available()}
+    assert providers == {"anthropic"}
