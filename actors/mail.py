@@ -364,6 +364,14 @@ class UseCatalog(Struct, frozen=True):
     view: CatalogView
 
 
+class Exported(Struct, frozen=True):
+    """The page of `export_html` is at `path`; None with an `error`: it could not be written."""
+
+    ticket: Ticket
+    path: str | None
+    error: str = ""
+
+
 class SurroundingsLoaded(Struct, frozen=True):
     """What `reload` read; None with an `error`: it could not, and everything stays."""
 
@@ -404,6 +412,7 @@ SessionMail = (
     | CatalogAnswered
     | PreferenceSaved
     | SurroundingsLoaded
+    | Exported
     | Tick
     | Down
 )

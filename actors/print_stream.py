@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from actors.print_outcome import Outcome
-from actors.print_snapshot import Event, Snapshot, read_update
+from actors.print_snapshot import Snapshot, read_update
 from protocol.codec import decode_any
 
 INTERVAL_MS = 50

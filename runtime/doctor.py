@@ -31,6 +31,7 @@ Tell what is configured, where it was found, and what is broken. Secrets are not
 shown. The exit code is 1 if something is broken, else 0.
 """
 TOOLS = ("git", "rg", "fd")
+NO_PROVIDER = "none has a credential; set ANTHROPIC_API_KEY or OPENAI_API_KEY, or store a key"
 PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
 
 
@@ -123,7 +124,7 @@ def _models(env: Mapping[str, str], agent: str, settings: Settings) -> Iterator[
         count = sum(model.provider == provider for model in available)
         yield Finding("ok", f"provider {provider}", f"{count} models, credential from: {source or 'none needed'}")
     if not providers:
-        yield Finding("!!", "providers", "none has a credential; set ANTHROPIC_API_KEY or OPENAI_API_KEY, or store a key")
+        yield Finding("!!", "providers", NO_PROVIDER)
     yield _start_model(start.catalog, settings)
 
 
@@ -147,7 +148,9 @@ def _context(agent: str, cwd: str, env: Mapping[str, str], trusted: bool) -> Ite
 def _sessions(env: Mapping[str, str], home: str, cwd: str, settings: Settings) -> Iterator[Finding]:
     directory, _ = session_dir(env, home, cwd, setting=settings.session_dir)
     found = _folder("sessions", directory)
-    yield found._replace(text=f"{found.text}, {len(list_sessions(directory))} sessions") if found.mark == "ok" else found
+    if found.mark == "ok":
+        found = found._replace(text=f"{found.text}, {len(list_sessions(directory))} sessions")
+    yield found
 
 
 def _surroundings(env: Mapping[str, str], settings: Settings) -> Iterator[Finding]:
@@ -163,7 +166,7 @@ def _surroundings(env: Mapping[str, str], settings: Settings) -> Iterator[Findin
     proxy = next((name for name in PROXIES if env.get(name)), "httpProxy" if settings.http_proxy else None)
     yield Finding("ok" if proxy else "--", "proxy", f"from {proxy}" if proxy else "none")
     if settings.ca_file is not None:
-        exists = os.path.isfile(settings.ca_file)
-        yield Finding("ok" if exists else "!!", "caFile", settings.ca_file if exists else f"{settings.ca_file} is missing")
+        exists, file = os.path.isfile(settings.ca_file), settings.ca_file
+        yield Finding("ok" if exists else "!!", "caFile", file if exists else f"{file} is missing")
     if is_offline(env):
         yield Finding("--", "offline", "nothing is looked up on the network at the start")

@@ -87,8 +87,8 @@ def load(options: Options, env: Mapping[str, str], cwd: str, stamps: Stamps) -> 
 
 
 def active_tools(settings: Settings, options: Options) -> tuple[dict[str, Tool], list[str]]:
-    """The tools that the model is offered, and one warning for each name in a flag that is none. The flags' choice comes
-    before the settings', and that before the usual ones."""
+    """The tools that the model is offered, and one warning for each name in a flag that is none. The flags' choice
+    comes before the settings', and that before the usual ones."""
     tools = builtin_tools()
     names = DEFAULT_TOOLS if settings.default_tools is None else settings.default_tools
     if options.tools is not None or options.no_tools:

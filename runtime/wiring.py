@@ -48,6 +48,7 @@ from actors.model.stream import StreamOpener
 from actors.preferences import Preferences
 from actors.session.actor import Session
 from actors.session.desk import SessionDesk
+from actors.session.exporting import Exporter
 from actors.session.file import OpenedSession, Stamps, read_session
 from actors.session.opening import Opener
 from actors.session.queue import Queue
@@ -214,6 +215,7 @@ class House:
             check_arguments=check_arguments,
             surroundings=self._startup.surroundings,
             load_surroundings=SurroundingsPump(self._pump, self._startup.reader).load,
+            export=Exporter(self._pump, self._startup.cwd, os.path.expanduser("~")).start,
             environment=self._environment,
             complain=complain,
             reopen=_reread,

@@ -11,7 +11,6 @@ import math
 import os
 import select
 import socket
-import struct
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -96,6 +95,8 @@ class Line:
     def cut(self) -> None:
         """Closes so that the other side hears of it at once. A server that waits until we read on would otherwise
         find out with the system's next probe, after seconds, and a model would go on writing for nobody."""
+        import struct
+
         with suppress(OSError):
             self.raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack(_LINGER, 1, 0))
         self.close()

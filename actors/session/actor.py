@@ -24,9 +24,11 @@ from actors.mail import (
     ClearQueue,
     Commands,
     DescribeFork,
+    Exported,
     ForkReady,
     ForkRefused,
     NoMoreCommands,
+    PreferenceSaved,
     QueueChanged,
     QueuedMessage,
     QueueKind,
@@ -81,6 +83,7 @@ class Session(Actor[SessionMail]):
         self.view = QueueView()
         self.shells: set[int] = set()
         self.catalog_requests: set[int] = set()
+        self.saves_owed = 0
         self.loads: set[int] = set()
         self.aborts: list[Any] = []
         self.fallback: tuple[str | None, Any] = (None, None)
@@ -131,7 +134,9 @@ class Session(Actor[SessionMail]):
             NoMoreCommands: self._end_commands,
             UseCatalog: self._use_catalog,
             CatalogAnswered: self._catalog_answered,
+            PreferenceSaved: self._preference_saved,
             SurroundingsLoaded: self._requests.slash.loaded,
+            Exported: self._requests.state.exported,
             Tick: self.cycle.woke,
             Down: self._bury,
         }
@@ -268,6 +273,9 @@ class Session(Actor[SessionMail]):
     def _use_catalog(self, mail: UseCatalog) -> None:
         self._requests.models.use(mail.view)
 
+    def _preference_saved(self, mail: PreferenceSaved) -> None:
+        self.saves_owed -= 1
+
     def _catalog_answered(self, mail: CatalogAnswered) -> None:
         self._requests.models.use(mail.view)
         self._requests.credentials.answered(mail)
@@ -324,7 +332,7 @@ class Session(Actor[SessionMail]):
             self._told_retired = True
             self.outbox.send()
             self.services.desk.tell(Retired(self.key, dict(self.modes), self.setting.defaults))
-        owing = self.shells or self.catalog_requests or self.loads
+        owing = self.shells or self.catalog_requests or self.saves_owed or self.loads
         if self._told_retired and self._no_more_commands and not owing and not self._gone:
             self._gone = True
             self.services.desk.tell(SessionGone(self.key, self._heard))

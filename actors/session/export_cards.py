@@ -6,10 +6,9 @@ cannot be read is shown as such and never ends the export. Source: `sessions.md`
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from msgspec import UNSET
 
-from msgspec import UNSET, Struct
-
+from actors.session.export_entries import LINE, Card, fill_entry, fill_summary, one_line
 from actors.session.export_parts import Part, Parts, call_title, shows_diff, skill_block
 from actors.session.naming import epoch_ms
 from actors.session.stored import known_role, message_head, read_message, text_of
@@ -28,27 +27,7 @@ from protocol.messages import (
     UserMessage,
 )
 
-LINE = 140  # characters of a line in the tree
 _FAR = 300  # steps from a result up to its call
-
-
-class Card(Struct):
-    """`position` is that of the entry. `line` is its text in the tree, `quiet` one that only the filter "all" shows,
-    `tool_only` a reply that holds nothing but calls, `shown` whether its entry is on the opened path."""
-
-    position: int
-    id: str
-    kind: str
-    title: str = ""
-    time: str = ""
-    meta: str = ""
-    line: str = ""
-    parts: list[Part] = []
-    quiet: bool = False
-    failed: bool = False
-    tool_only: bool = False
-    nested: bool = False
-    shown: bool = False
 
 
 def cards(tree: Tree, parents: list[int]) -> list[Card]:
@@ -81,7 +60,7 @@ class _Maker:
             card.kind, card.title = "other", "Message that cannot be read"
             card.line = card.title
         else:
-            _FILLS.get(head.type, _fill_other)(card, entry, self._parts)
+            fill_entry(card, entry, self._parts)
         card.line = one_line(card.line)
         return card
 
@@ -102,7 +81,7 @@ class _Maker:
                 card.parts = self._parts.content(message.content)
                 card.line = f"[{message.custom_type}] {text_of(message.content)[: LINE * 4]}"
             case BranchSummaryMessage():
-                _fill_summary(card, message.summary, self._parts)
+                fill_summary(card, message.summary, self._parts)
 
     def _fill_user(self, card: Card, message: UserMessage) -> None:
         card.kind, card.title = "user", "User"
@@ -155,10 +134,6 @@ class _Maker:
         return None
 
 
-def one_line(text: str) -> str:
-    return " ".join(text.split())[:LINE]
-
-
 def _message(entry: Entry) -> Message | None:
     """The message of an entry that holds one; `None` also for one that cannot be read."""
     head = entry.head
@@ -206,71 +181,3 @@ def _fill_bash(card: Card, message: BashExecutionMessage, parts: Parts) -> None:
     if message.truncated:
         card.parts.append(Part("note", f"Output truncated. Full output: {message.full_output_path or 'not kept'}"))
     card.line = f"$ {message.command[: LINE * 4]}"
-
-
-# ---- entries without message -------------------------------------------------------------------------------------
-
-
-def _fill_summary(card: Card, summary: str, parts: Parts) -> None:
-    card.kind, card.title, card.line = "branch", "Summary of another branch", summary[: LINE * 4]
-    card.parts = parts.text(summary)
-
-
-def _fill_branch(card: Card, entry: Entry, parts: Parts) -> None:
-    _fill_summary(card, entry.head.summary or "", parts)
-
-
-def _fill_compaction(card: Card, entry: Entry, parts: Parts) -> None:
-    head = entry.head
-    tokens = f"{int(head.tokens_before):,} tokens before" if head.tokens_before else ""
-    card.kind, card.title, card.meta = "compaction", "Compaction", tokens
-    card.line = tokens or card.title
-    if head.summary:
-        card.parts = [parts.details("What was kept", head.summary)]
-
-
-def _fill_model(card: Card, entry: Entry, _parts: Parts) -> None:
-    card.kind, card.title = "model", f"Model: {entry.head.provider or '?'}/{entry.head.model_id or '?'}"
-    card.line = card.title
-
-
-def _fill_level(card: Card, entry: Entry, _parts: Parts) -> None:
-    card.kind, card.title = "level", f"Thinking level: {entry.head.thinking_level or '?'}"
-    card.line = card.title
-
-
-def _fill_label(card: Card, entry: Entry, _parts: Parts) -> None:
-    label = entry.head.label
-    card.kind, card.quiet, card.title = "label", True, f"Label: {label}" if label else "Label removed"
-    card.line = card.title
-
-
-def _fill_name(card: Card, entry: Entry, _parts: Parts) -> None:
-    card.kind, card.quiet, card.title = "name", True, f"Session name: {entry.head.name or '(removed)'}"
-    card.line = card.title
-
-
-def _fill_session_summary(card: Card, entry: Entry, parts: Parts) -> None:
-    card.kind, card.quiet, card.title = "summary", True, "Session summary"
-    card.parts = parts.text(entry.head.summary or "")
-    card.line = entry.head.summary or card.title
-
-
-def _fill_other(card: Card, entry: Entry, parts: Parts) -> None:
-    head = entry.head
-    card.kind, card.quiet = "other", True
-    card.title = f"{head.type}: {head.custom_type}" if head.custom_type else head.type
-    card.line = card.title
-    if head.data is not UNSET:
-        card.parts = [parts.details("Data", bytes(head.data).decode(errors="replace"))]
-
-
-_FILLS: dict[str, Callable[[Card, Entry, Parts], None]] = {
-    "branch_summary": _fill_branch,
-    "compaction": _fill_compaction,
-    "model_change": _fill_model,
-    "thinking_level_change": _fill_level,
-    "label": _fill_label,
-    "session_info": _fill_name,
-    "session_summary": _fill_session_summary,
-}

@@ -5,7 +5,7 @@ Pure, and without recursion: a session is often one chain of thousands of entrie
 
 from __future__ import annotations
 
-from actors.session.export_cards import Card
+from actors.session.export_entries import Card
 from actors.session.tree import Tree
 from protocol.codec import encode
 

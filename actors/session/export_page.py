@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import UNSET
 
-from actors.session.export_cards import Card, cards, one_line
+from actors.session.export_cards import cards
+from actors.session.export_entries import Card, one_line
 from actors.session.export_outline import Outline
 from actors.session.export_parts import pretty
 from actors.session.stats import session_stats

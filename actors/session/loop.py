@@ -96,7 +96,7 @@ class AgentLoop:
         self._calls = 0
         self._reply_call: tuple[int, Child[ModelCallMail]] | None = None
         self._tools: dict[int, tuple[int, ToolCall, Child[ToolCallMail]]] = {}
-        self._specs = tuple(ToolSpec(tool.name, tool.description, tool.parameters) for tool in services.tools.values())
+        self.specs = tuple(ToolSpec(tool.name, tool.description, tool.parameters) for tool in services.tools.values())
 
     # -- what happened
 
@@ -194,7 +194,7 @@ class AgentLoop:
         prompt = ModelPrompt(
             self._setting.surroundings.system_prompt(model, self._setting.level),
             provider_messages(self._history.messages, reopened=True),
-            self._specs,
+            self.specs,
         )
         options = RequestOptions(
             thinking_level=self._setting.level,

@@ -31,6 +31,7 @@ from protocol.commands import QueueMode
 from protocol.model import Model, ThinkingLevel
 
 if TYPE_CHECKING:
+    from actors.session.exporting import ExportPlan
     from actors.session.file import OpenedSession
     from actors.tool.table import Tool
 
@@ -40,7 +41,8 @@ Modes = Mapping[QueueKind, QueueMode]
 class Services(Struct, frozen=True):
     """`now` is in milliseconds since the epoch; `complain` takes one line for stderr; `reopen` reads a session's own
     file again. `catalog`, `defaults` and `surroundings` are those of the session's start; `load_surroundings` reads
-    those of a folder in a pump and tells the session `SurroundingsLoaded`."""
+    those of a folder in a pump and tells the session `SurroundingsLoaded`, `export` writes a page and tells
+    `Exported`."""
 
     writer: Address[WriterMail]
     shells: Address[ShellDeskMail]
@@ -58,6 +60,7 @@ class Services(Struct, frozen=True):
     check_arguments: Callable[[Tool, dict[str, object]], str | None]
     surroundings: Surroundings
     load_surroundings: Callable[[Ticket, str, Address[SessionMail]], None]
+    export: Callable[[Ticket, ExportPlan, Address[SessionMail]], None]
     environment: Callable[[str, str | None, Model | None, ThinkingLevel], Mapping[str, str]]
     complain: Callable[[str], None]
     reopen: Callable[[OpenedSession], OpenedSession]

@@ -21,6 +21,7 @@ from actors.mail import (
     CatalogLoaded,
     CatalogMail,
     ClockMail,
+    Exported,
     MutationDeskMail,
     OpenFirst,
     PreferencesMail,
@@ -345,6 +346,7 @@ class House:
             tools=simulated_tools(),
             check_arguments=check_arguments,
             surroundings=Surroundings(lambda model, level: ""),
+            export=lambda ticket, _, session: session.tell(Exported(ticket, "page.html")),
             load_surroundings=lambda ticket, _, session: session.tell(
                 SurroundingsLoaded(ticket, Surroundings(lambda model, level: ""))
             ),

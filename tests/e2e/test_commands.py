@@ -593,7 +593,6 @@ def test_commands_behind_a_replacement_reach_the_new_session_in_order(agent: Sta
 
 LATER: dict[str, Record] = {
     "compact": {},
-    "export_html": {},
 }
 
 

@@ -31,11 +31,14 @@ class House:
         unions = {target: value for target, value in _assigned(mail) if target.endswith("Mail")}
         self.actors: dict[str, str] = {}
         self.takes: dict[str, set[str]] = {}
+        self.stands_for: dict[str, str] = {}
         for module, node in self.classes():
             for base in node.bases:
                 if isinstance(base, ast.Subscript) and ast.unparse(base.value) == "Actor":
                     self.actors[node.name] = module
-                    self.takes[node.name] = _names(unions[ast.unparse(base.slice)])
+                    taken = _names(unions[ast.unparse(base.slice)])
+                    self.takes[node.name] = taken - set(unions)
+                    self.stands_for |= {node.name: union.removesuffix("Mail") for union in taken & set(unions)}
         self.union_of = {f"{name}Mail": name for name in self.actors}
 
     def classes(self) -> Iterator[tuple[str, ast.ClassDef]]:
@@ -62,7 +65,7 @@ class House:
         methods = [node for node in self.class_of(actor).body if isinstance(node, ast.FunctionDef)]
         given = [arg.annotation for node in methods if node.name in ("__init__", "connect") for arg in node.args.args]
         found = [mail for each in given if each is not None for mail in self._addresses(each, module, set())]
-        for taken in self.takes[actor] & set(self.mail):
+        for taken in (self.takes[actor] | self.takes.get(self.stands_for.get(actor, ""), set())) & set(self.mail):
             found += self._addresses(self.mail[taken], "actors.mail", set())
         return {taker for mail in found if mail != "Down" for taker in self.receivers(mail)}
 
@@ -269,6 +272,10 @@ def test_the_table_of_arrows_is_that_of_the_code(house: House, text: str, pumps:
     for sender, receiver, mail in table(text, "Who may tell whom"):
         documented[sender, receiver] |= words(mail)
     assert dict(documented) == house.arrows(pumps)
+
+
+def test_the_table_of_stand_ins_is_that_of_the_mail(house: House, text: str) -> None:
+    assert {row[0]: row[1] for row in table(text, "Without a client")} == house.stands_for
 
 
 def test_the_table_of_owners_is_that_of_the_wiring(house: House, text: str) -> None:

@@ -19,6 +19,7 @@ HEAVY = (
     "httpcore2",
     "httpx2",
     "jinja2",
+    "markdown_it",
     "jiter",
     "openai",
     "pathspec",

@@ -78,8 +78,8 @@ def test_a_flag_is_never_completed_from_its_beginning(capsys: pytest.CaptureFixt
 
 
 def test_an_unknown_short_flag_is_not_read_as_a_name(capsys: pytest.CaptureFixture[str]) -> None:
-    code, line = refusal(capsys, "--mode", "rpc", "-nt")
-    assert (code, "-nt" in line) == (2, True)
+    code, line = refusal(capsys, "--mode", "rpc", "-nz")
+    assert (code, "-nz" in line) == (2, True)
 
 
 def test_a_flag_without_its_value_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
@@ -92,7 +92,11 @@ def test_a_flag_without_its_value_is_refused(capsys: pytest.CaptureFixture[str])
     [
         (["@notes.md"], "@file arguments are not supported in RPC mode"),
         (["hello"], 'Unexpected argument: "hello"'),
-        (["--", "@x"], "@file arguments are not supported in RPC mode"),
+        (["--", "@x"], 'Unexpected argument: "@x"'),
+        (["--json-deltas"], "--json-deltas needs --mode json"),
+        (["--fork", "a", "--no-session"], "--fork cannot be combined with --no-session"),
+        (["--fork", "a", "-c"], "--continue cannot be combined with --fork"),
+        (["--session", "a", "--session-id", "b"], "--session cannot be combined with --session-id"),
         (["--name", "  "], "--name must not be empty"),
         (["--session", "a", "--no-session"], "--session cannot be combined with --no-session"),
         (["--session", "a", "-c"], "--session cannot be combined with --continue"),
@@ -107,10 +111,74 @@ def test_what_cannot_be_meant_ends_the_start_with_code_1(
     assert told in line
 
 
-@pytest.mark.parametrize("argv", [[], ["--mode", "json"], ["--mode", "cobol"]])
-def test_rpc_is_the_only_mode(capsys: pytest.CaptureFixture[str], argv: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("argv", "told"),
+    [([], "There is no interactive mode"), (["--mode", "cobol"], 'Invalid --mode: "cobol"; allowed: rpc, json, text')],
+)
+def test_a_mode_that_does_not_exist_is_refused(
+    capsys: pytest.CaptureFixture[str], argv: list[str], told: str
+) -> None:
     code, line = refusal(capsys, *argv)
-    assert (code, "rpc" in line) == (1, True)
+    assert (code, told in line) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("argv", "terminal", "mode"),
+    [
+        (["--mode", "rpc"], False, "rpc"),
+        (["--mode", "rpc", "-p"], True, "rpc"),
+        (["--mode", "json", "-p"], True, "json"),
+        (["--mode", "text"], True, "text"),
+        (["-p"], True, "text"),
+        (["hello"], False, "text"),
+    ],
+)
+def test_without_a_mode_print_is_meant_when_asked_for_or_without_a_terminal(
+    argv: list[str], terminal: bool, mode: str
+) -> None:
+    assert parse_arguments(argv, {}, terminal=terminal).mode == mode
+
+
+def test_messages_and_files_may_stand_between_flags() -> None:
+    options = parse_arguments(["-p", "one", "@a.md", "--model", "m", "two", "@b.png"], {})
+    assert (options.messages, options.files, options.model) == (("one", "two"), ("a.md", "b.png"), "m")
+
+
+def test_after_two_dashes_everything_is_a_message() -> None:
+    options = parse_arguments(["-p", "--", "@x", "--model", "-y"], {})
+    assert (options.messages, options.files, options.model) == (("@x", "--model", "-y"), (), None)
+
+
+def test_a_prompt_after_print_may_begin_with_three_dashes() -> None:
+    assert parse_arguments(["-p", "--- title"], {}).messages == ("--- title",)
+
+
+def test_three_dashes_elsewhere_are_an_unknown_flag(capsys: pytest.CaptureFixture[str]) -> None:
+    assert refusal(capsys, "--mode", "json", "---x")[0] == 2
+
+
+def test_a_value_may_begin_with_a_dash_unless_it_is_a_flag(capsys: pytest.CaptureFixture[str]) -> None:
+    assert parse_arguments(["-p", "--append-system-prompt", "- short", "-n", "-x"], {}).append_system_prompt == ("- short",)
+    assert refusal(capsys, "-p", "--system-prompt", "--offline")[0] == 2
+
+
+def test_tool_flags_are_lists_and_their_short_forms_are_known() -> None:
+    options = parse_arguments(["-p", "-t", "read, ls,", "-xt", "bash", "-nt"], {})
+    assert (options.tools, options.exclude_tools, options.no_tools) == (("read", "ls"), ("bash",), True)
+
+
+def test_the_help_of_a_mode_for_programs_leaves_stdout_empty(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        parse_arguments(["--mode", "json", "--help"], {})
+    out, err = capsys.readouterr()
+    assert (stopped.value.code, out, "--json-deltas" in err) == (0, "", True)
+
+
+def test_the_help_fits_into_80_columns(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit):
+        parse_arguments(["--help"], {})
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
 
 
 def test_a_bad_thinking_level_is_ignored_with_a_warning() -> None:

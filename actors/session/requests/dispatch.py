@@ -31,9 +31,10 @@ class Requests:
         self.credentials = CredentialRequests(session)
         self.branches = BranchRequests(session)
         self.slash = SlashRequests(session)
+        self.state = StateRequests(session)
         self._answers: Answers = {
             Rejected: lambda ticket, rejected: self._outbox.failed(ticket, rejected.error),
-            **StateRequests(session).answers(),
+            **self.state.answers(),
             **Prompting(session).answers(),
             **ShellRequests(session).answers(),
             **self.branches.answers(),

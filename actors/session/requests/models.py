@@ -8,7 +8,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from actors.catalog_view import CatalogView, Defaults
-from actors.mail import SavePreference, Ticket
+from actors.mail import Ticket
 from actors.session.journal import JournalError
 from actors.session.requests.group import Answers, Group
 from actors.session.requests.thinking import ThinkingRequests
@@ -124,12 +124,11 @@ class ModelRequests(Group):
         """Of a model that cannot think the level `off` is no wish, so it is not saved."""
         setting = self._setting
         setting.defaults = replace(setting.defaults, provider=model.provider, model=model.id)
-        save = self._services.preferences.tell
-        save(SavePreference(("defaultProvider",), model.provider))
-        save(SavePreference(("defaultModel",), model.id))
+        self.save(("defaultProvider",), model.provider)
+        self.save(("defaultModel",), model.id)
         if model.reasoning:
             setting.defaults = replace(setting.defaults, level=setting.level)
-            save(SavePreference(("defaultThinkingLevel",), setting.level))
+            self.save(("defaultThinkingLevel",), setting.level)
 
     def _get_available_models(self, ticket: Ticket, _: c.GetAvailableModels) -> None:
         catalog = self._setting.catalog

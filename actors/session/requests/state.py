@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 
-from actors.mail import Ticket
+from actors.mail import Exported, Ticket
 from actors.session.context import context_usage, messages_data
+from actors.session.export import IN_MEMORY, NOTHING_YET
+from actors.session.exporting import ExportPlan
 from actors.session.forking import fork_messages
 from actors.session.requests.group import Answers, Group
 from actors.session.stats import last_assistant_text, session_stats
 from actors.session.tree import UnknownEntry
 from protocol import commands as c
 from protocol.codec import encode
-from protocol.responses import ForkMessageList, LastAssistantText, SessionState
+from protocol.responses import ExportedPath, ForkMessageList, LastAssistantText, SessionState
 
 if TYPE_CHECKING:
     from actors.session.actor import Session
@@ -34,6 +36,7 @@ class StateRequests(Group):
             c.GetForkMessages: self._get_fork_messages,
             c.GetLastAssistantText: self._get_last_assistant_text,
             c.GetSessionStats: self._get_session_stats,
+            c.ExportHtml: self._export,
         }
 
     def _get_state(self, ticket: Ticket, _: c.GetState) -> None:
@@ -99,3 +102,32 @@ class StateRequests(Group):
         history, model = self._history, self._setting.model
         usage = context_usage(history.messages, model.context_window) if model is not None else None
         self._outbox.ok(ticket, session_stats(history.tree, history.session_id, history.path, usage))
+
+    def _export(self, ticket: Ticket, command: c.ExportHtml) -> None:
+        history = self._history
+        if history.path is None or not history.journal.exists_on_disk:
+            self._outbox.failed(ticket, IN_MEMORY if history.path is None else NOTHING_YET)
+            return
+        self._session.loads.add(ticket.serial)
+        plan = ExportPlan(
+            history.path,
+            command.output_path,
+            history.header,
+            tuple(history.tree.entries),
+            history.tree.leaf_id,
+            history.tree.name,
+            self._system_prompt(),
+            self._session.loop.specs,
+        )
+        self._services.export(ticket, plan, self._session.me)
+
+    def exported(self, mail: Exported) -> None:
+        self._session.loads.discard(mail.ticket.serial)
+        if mail.path is None:
+            self._outbox.failed(mail.ticket, mail.error)
+        else:
+            self._outbox.ok(mail.ticket, ExportedPath(mail.path))
+
+    def _system_prompt(self) -> str | None:
+        model = self._setting.model
+        return None if model is None else self._setting.surroundings.system_prompt(model, self._setting.level)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from actors.mail import SavePreference, Ticket
+from actors.mail import Ticket
 from actors.session.requests.group import Answers, Group
 from protocol import commands as c
 from protocol.events import ThinkingLevelChanged
@@ -50,17 +50,17 @@ class ThinkingRequests(Group):
     def _persist(self, wanted: ThinkingLevel) -> None:
         """The effective level, for all models and for this one. A model that cannot think has none to save; without a
         model there is nothing that `wanted` could be clamped to."""
-        setting, save = self._setting, self._services.preferences.tell
+        setting = self._setting
         model = setting.model
         if model is not None and not model.reasoning:
             return
         level = wanted if model is None else setting.level
         setting.defaults = replace(setting.defaults, level=level)
-        save(SavePreference(("defaultThinkingLevel",), level))
+        self.save(("defaultThinkingLevel",), level)
         if model is not None:
             name = f"{model.provider}/{model.id}"
             setting.defaults = replace(setting.defaults, levels={**setting.defaults.levels, name: level})
-            save(SavePreference(("modelThinkingLevels", name), level))
+            self.save(("modelThinkingLevels", name), level)
 
     def _cycle_level(self, ticket: Ticket, _: c.CycleThinkingLevel) -> None:
         levels, model = self._levels(), self._setting.model
@@ -76,10 +76,10 @@ class ThinkingRequests(Group):
 
     def _set_auto_compaction(self, ticket: Ticket, command: c.SetAutoCompaction) -> None:
         self._setting.defaults = replace(self._setting.defaults, auto_compaction=command.enabled)
-        self._services.preferences.tell(SavePreference(("compaction", "enabled"), command.enabled))
+        self.save(("compaction", "enabled"), command.enabled)
         self._outbox.ok(ticket)
 
     def _set_auto_retry(self, ticket: Ticket, command: c.SetAutoRetry) -> None:
         self._setting.defaults = replace(self._setting.defaults, auto_retry=command.enabled)
-        self._services.preferences.tell(SavePreference(("retry", "enabled"), command.enabled))
+        self.save(("retry", "enabled"), command.enabled)
         self._outbox.ok(ticket)

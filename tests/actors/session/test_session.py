@@ -158,6 +158,7 @@ class Bench:
             check_arguments=lambda tool, arguments: "bad arguments" if tool.name == "bad" else None,
             surroundings=Surroundings(lambda model, level: "be brief"),
             load_surroundings=lambda ticket, cwd, session: None,
+            export=lambda ticket, plan, session: None,
             environment=lambda *_: {"MARK": "m"},
             complain=self.complaints.append,
             reopen=self._reopen,
