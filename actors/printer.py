@@ -80,7 +80,7 @@ class Printer(Actor[PrinterMail]):
             case CloseWriter():
                 lines = self._form.end(self._outcome(), refused=self._refused)
                 self._pass_on([Record(line) for line in lines])
-                self._writer.tell(mail)
+                self._writer.tell(CloseWriter())
             case _:
                 assert_never(mail)
         if (number := self._form.wants_tick()) is not None:

@@ -179,10 +179,12 @@ class House:
         return self._host.start(Printer(plan.form, plan.last, writer, clock, one_shot), "printer", root, "printer")
 
     def _warm(self) -> None:
-        """Loads the HTTP stack once the first response has left: it costs 0.1 s that nobody should wait for. The
-        request of a one-shot run is under way by then."""
-        if self._one_shot is None:
-            self._pump("warm", lambda: self._transport.get().warm())
+        """Loads the HTTP stack once the first response has left: nobody should wait for it. TLS is loaded too if the
+        model of a new session is behind it. The request of a one-shot run is under way by then."""
+        choice = self._startup.catalog.catalog.choose(None, None, start_defaults(self._startup.settings), first=True)
+        url = choice.model.base_url if choice.model is not None else ""
+        if self._one_shot is None and url.startswith("http"):
+            self._pump("warm", lambda: self._transport.get().warm(secure=url.startswith("https:")))
 
     # -- what sessions and desks start
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from actors.model.prompt import HttpRequest
-from actors.model.transport import Abort, Aborted, TransportError
+from actors.model.transport_contract import Abort, Aborted, TransportError
 
 if TYPE_CHECKING:
     from actors.model.scripted import Plan, Record

@@ -46,6 +46,26 @@ def test_flags_that_clients_send_all_parse() -> None:
     )
 
 
+def test_the_flags_about_models_parse() -> None:
+    options = parse_arguments(["--mode", "rpc", "--models", "a/*,b:high", "--api-key", "k", "--model", "a/m"], {})
+    assert (options.models, options.api_key, options.list_models) == ("a/*,b:high", "k", None)
+
+
+@pytest.mark.parametrize(("argv", "search"), [(["--list-models"], ""), (["--list-models", "gpt mini"], "gpt mini")])
+def test_a_list_of_models_needs_no_mode(argv: list[str], search: str) -> None:
+    assert parse_arguments(argv, {}).list_models == search
+
+
+@pytest.mark.parametrize("flag", ["--models", "--api-key"])
+def test_an_empty_flag_about_models_is_refused(capsys: pytest.CaptureFixture[str], flag: str) -> None:
+    assert refusal(capsys, "--mode", "rpc", flag, " ") == (1, f"Error: {flag} must not be empty")
+
+
+def test_no_refusal_shows_a_key(capsys: pytest.CaptureFixture[str]) -> None:
+    for argv in (["--api-keys=s3cret"], ["--api-key"], ["--mode", "cobol", "--api-key", "s3cret"]):
+        assert "s3cret" not in refusal(capsys, "--mode", "rpc", *argv)[1]
+
+
 def test_neither_approve_flag_leaves_trust_undecided() -> None:
     assert parse_arguments(["--mode", "rpc"], {}).approve is None
     assert parse_arguments(["--mode", "rpc", "-na"], {}).approve is False

@@ -1,0 +1,56 @@
+"""`@file` arguments."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from pathlib import Path
+
+import pytest
+
+from actors.tool.images import MAX_BYTES
+from runtime.prompt_files import PromptFileError, PromptFiles, read_prompt_files
+
+PNG = b"\x89PNG\r\n\x1a\n" + b"pixels"
+
+
+def test_a_text_file_is_wrapped_in_a_tag_with_its_absolute_path(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_bytes(b"\xef\xbb\xbfhello")
+    assert read_prompt_files(["a.md"], str(tmp_path)).text == f'<file name="{tmp_path}/a.md">\nhello\n</file>\n'
+
+
+def test_files_keep_their_order_and_empty_ones_are_skipped(tmp_path: Path) -> None:
+    for name, text in (("b", "2"), ("none", ""), ("a", "1")):
+        (tmp_path / name).write_text(text)
+    text = read_prompt_files(["b", "none", "a"], str(tmp_path)).text
+    assert text.index("2") < text.index("1")
+    assert "none" not in text
+
+
+def test_an_image_is_known_by_its_content_and_attached(tmp_path: Path) -> None:
+    (tmp_path / "shot.txt").write_bytes(PNG)
+    files = read_prompt_files(["shot.txt"], str(tmp_path))
+    assert files.text == f'<file name="{tmp_path}/shot.txt"></file>\n'
+    assert [(b64decode(image.data), image.mime_type) for image in files.images] == [(PNG, "image/png")]
+
+
+def test_an_image_that_no_provider_takes_is_named_and_left_out(tmp_path: Path) -> None:
+    (tmp_path / "big.png").write_bytes(PNG + bytes(MAX_BYTES))
+    files = read_prompt_files(["big.png"], str(tmp_path))
+    assert files.images == ()
+    assert str(MAX_BYTES) in files.text
+
+
+def test_a_quote_in_a_path_does_not_end_the_tag(tmp_path: Path) -> None:
+    (tmp_path / 'a"b').write_text("x")
+    assert '/a&quot;b">' in read_prompt_files(['a"b'], str(tmp_path)).text
+
+
+@pytest.mark.parametrize(("name", "told"), [("gone", "File not found: {}/gone"), (".", "Could not read file {}: ")])
+def test_what_cannot_be_read_is_refused_by_its_absolute_path(tmp_path: Path, name: str, told: str) -> None:
+    with pytest.raises(PromptFileError) as refused:
+        read_prompt_files([name], str(tmp_path))
+    assert str(refused.value).startswith(told.format(tmp_path))
+
+
+def test_no_files_are_no_text() -> None:
+    assert read_prompt_files([], "/") == PromptFiles()
