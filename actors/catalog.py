@@ -79,7 +79,7 @@ class Catalog(Actor[CatalogMail]):
             case CatalogLoaded():
                 self._loaded(mail)
             case CatalogLate(job):
-                self._answer(self._asked.pop(job, None), aborted=True)
+                self._answer(job, aborted=True)
             case CredentialRefused():
                 self._refused(mail)
             case _:
@@ -98,38 +98,40 @@ class Catalog(Actor[CatalogMail]):
         return self._last_job
 
     def _loaded(self, mail: CatalogLoaded) -> None:
-        asked = self._asked.pop(mail.job, None)
-        view = self._view
+        asked, view = self._asked.get(mail.job), self._view
         if mail.at >= self._read_at:  # else a later reading has overtaken this one
             self._read_at = mail.at
             view = view.reloaded(mail.files)
         if asked is not None and asked.kind == "logout":
             view = view.logged_out(asked.provider)
         self._change(view)
-        self._answer(asked, errors=mail.errors)
+        self._answer(mail.job, errors=mail.errors)
 
     def _refused(self, mail: CredentialRefused) -> None:
-        asked = self._asked.pop(mail.job)
+        asked = self._asked[mail.job]
         if not mail.committed:
-            self._tell(asked, asked.ticket.failed(mail.error))
+            self._tell(mail.job, asked.ticket.failed(mail.error))
             return
         if asked.kind == "logout":
             self._change(self._view.logged_out(asked.provider))
         text = f"Credential {asked.kind} committed for {asked.provider}, but local synchronization failed"
         details = {"providerId": asked.provider, "operation": asked.kind}
-        self._tell(asked, asked.ticket.failed(text, "credential_synchronization", details))
+        self._tell(mail.job, asked.ticket.failed(text, "credential_synchronization", details))
 
     def _change(self, view: CatalogView) -> None:
         """The desk is told before anybody else, so that a session which starts after the answer has this view."""
         self._view = view
         self._desk.tell(CatalogChanged(view))
 
-    def _answer(self, asked: Asked | None, *, aborted: bool = False, errors: tuple[tuple[str, str], ...] = ()) -> None:
+    def _answer(self, job: int, *, aborted: bool = False, errors: tuple[tuple[str, str], ...] = ()) -> None:
+        asked = self._asked.get(job)
         if asked is not None:
-            self._tell(asked, asked.ticket.ok(encode(self._data(asked, aborted, errors))))
+            self._tell(job, asked.ticket.ok(encode(self._data(asked, aborted, errors))))
 
-    def _tell(self, asked: Asked, response: Record) -> None:
-        asked.session.tell(CatalogAnswered(response, self._view))
+    def _tell(self, job: int, response: Record) -> None:
+        """Forgets the job last, so that last words find it until it is answered."""
+        self._asked[job].session.tell(CatalogAnswered(response, self._view))
+        del self._asked[job]
 
     def _data(self, asked: Asked, aborted: bool, errors: tuple[tuple[str, str], ...]) -> Struct:
         models, scope = self._view.available(), list(self._view.scope())

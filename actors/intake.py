@@ -99,8 +99,10 @@ class Intake(Actor[IntakeMail]):
                 self._close()
             case SessionLost(session, error, alive):
                 self._answer_lost(session, error, alive)
-            case AnswerOpen(error):
+            case AnswerOpen(error, last):
                 self._answer_all(error)
+                if last:
+                    self._root.tell(InputEnded(answered=True))
             case _:
                 assert_never(mail)
         self._tell_end()
@@ -221,7 +223,6 @@ class Intake(Actor[IntakeMail]):
             self._refuse_line(error)
         self._close()
         self._told_end = True
-        self._root.tell(InputEnded(answered=True))
 
     def _answer_lost(self, session: Address[SessionMail], error: str, alive: frozenset[int]) -> None:
         lost = [ticket for ticket, sent_to in self._open.values() if sent_to is session and ticket.serial not in alive]

@@ -113,9 +113,11 @@ class SessionLost(Struct, frozen=True):
 
 
 class AnswerOpen(Struct, frozen=True):
-    """A part of the house died: answer every command that is still open, so that none stays unanswered."""
+    """Answer every command that is still open, so that none stays unanswered: a part of the house died, or (`last`) the
+    end has come, which `InputEnded` then confirms."""
 
     error: str
+    last: bool = False
 
 
 IntakeMail = StdinBytes | Answered | SessionCurrent | StdinEnded | CloseIntake | SessionLost | AnswerOpen
@@ -731,7 +733,7 @@ PreferencesMail = SavePreference
 
 
 class InputEnded(Struct, frozen=True):
-    """Nothing that comes from the client is let in any more. `answered` says that it follows an `AnswerOpen`.
+    """Nothing that comes from the client is let in any more. `answered` says that it follows the last `AnswerOpen`.
     `exit_code` counts unless something else has begun to end the process."""
 
     answered: bool = False

@@ -79,9 +79,10 @@ class OneShot(Actor[OneShotMail]):
                 self._finish(1, SESSION_FAILED)
             case CloseIntake():
                 self._finish(0)  # whoever closes us has the exit code
-            case AnswerOpen():
+            case AnswerOpen(last=last):
                 self._over = True
-                self._root.tell(InputEnded(answered=True, exit_code=1))
+                if last:
+                    self._root.tell(InputEnded(answered=True, exit_code=1))
             case Answered():
                 pass
             case _:

@@ -48,7 +48,8 @@ def _described() -> ArgumentParser:
     import shtab
 
     from protocol.model import THINKING_LEVELS
-    from runtime.cli import MODES, build_parser
+    from runtime.cli import MODES
+    from runtime.flags import build_parser
 
     parser = build_parser()
     choices = {"--mode": MODES, "--thinking": THINKING_LEVELS}

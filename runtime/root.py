@@ -34,6 +34,7 @@ from actors.mail import (
 )
 
 DEADLINE_MS = 5000
+CLOSING = "atomic is shutting down"
 Phase = Literal["running", "closing input", "draining", "flushing", "over"]
 
 
@@ -48,6 +49,7 @@ class Root(Actor[RootMail]):
         self.exit_code = 0
         self._waiting: set[str] = set()
         self._seen_progress = 0
+        self._asked_for_the_rest = False
 
     def connect(
         self,
@@ -112,8 +114,17 @@ class Root(Actor[RootMail]):
         if part == "sessions":  # only now is it certain that no session begins another shell request
             self._shells.tell(CloseShells(last=True))
         if self.phase == "draining" and not self._waiting:
+            self._answer_the_rest()
+
+    def _answer_the_rest(self) -> None:
+        """Whoever could answer has ended. What is open all the same, since it died on its way, gets its answer now."""
+        if self._asked_for_the_rest:
             self.phase = "flushing"
             self._writer.tell(CloseWriter())
+            return
+        self._asked_for_the_rest = True
+        self._waiting = {"open commands"}
+        self._intake.tell(AnswerOpen(CLOSING, last=True))
 
     def _bury(self, key: Any, error: str) -> None:
         """A permanent part died. A fresh one would lie about its state: what is open is answered, then it all ends."""
@@ -123,10 +134,9 @@ class Root(Actor[RootMail]):
         if key in ("writer", "printer"):
             self._end()
             return
+        self._asked_for_the_rest = self._asked_for_the_rest or key == "intake"  # which is dead then
         self._drain()
-        if key != "intake":
-            self._waiting.add("open commands")
-        gone = {"session desk": "sessions", "shell desk": "shell requests"}.get(key)
+        gone = {"session desk": "sessions", "shell desk": "shell requests", "intake": "open commands"}.get(key)
         if gone is not None:
             self._closed(gone)
 

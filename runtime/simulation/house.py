@@ -18,9 +18,11 @@ from actors.catalog_view import Defaults
 from actors.clock import Clock
 from actors.intake import Intake
 from actors.mail import (
+    CatalogLate,
     CatalogLoaded,
     CatalogMail,
     ClockMail,
+    CredentialRefused,
     Exported,
     MutationDeskMail,
     OpenFirst,
@@ -151,19 +153,27 @@ class OneModel:
 
 
 class CatalogReader:
-    """The port of the Catalog: each job ends a step later."""
+    """The port of the Catalog: each job ends some steps later; a refresh may be late before, a write may fail."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
 
     def load(self, job: int, timeout_ms: float | None, to: Address[CatalogMail]) -> None:
-        self._scheduler.add_pump(Once(lambda: to.tell(CatalogLoaded(job, 0.0, None))), "catalog-pump")
+        self._later(to, CatalogLoaded(job, float(self._scheduler.steps), None))
+        if timeout_ms is not None:
+            self._later(to, CatalogLate(job))
 
     def save(self, job: int, provider: str, credential: Mapping[str, Any], to: Address[CatalogMail]) -> None:
-        self.load(job, None, to)
+        self.remove(job, provider, to)
 
     def remove(self, job: int, provider: str, to: Address[CatalogMail]) -> None:
-        self.load(job, None, to)
+        if self._scheduler.rng.random() < 0.3:
+            self._later(to, CredentialRefused(job, "simulated", committed=self._scheduler.rng.random() < 0.5))
+        else:
+            self.load(job, None, to)
+
+    def _later(self, to: Address[CatalogMail], mail: CatalogMail) -> None:
+        self._scheduler.add_pump(Once(lambda: to.tell(mail)), "catalog-pump")
 
 
 class Sink:

@@ -107,12 +107,12 @@ def violations(house: House, is_over: bool) -> list[str]:
 
 
 def _ending(house: House, is_over: bool, seen: Seen) -> Iterator[str]:
-    """A crash may end the program, by Root and in order; only without the shell desk does a session wait in vain for
-    what it asked of it, until the deadline."""
+    """A crash may end the program, by Root and in order; only without a part that it has asked for something after its
+    death does a session wait in vain, until the deadline."""
     if not is_over:
         stuck = [actor.name for actor in house.scheduler.actors if actor.has_mail]
         yield f"the program never ended (phase {house.root.phase}, mail left for {stuck})"
-    elif house.gave_up and seen.struck != "shells":
+    elif house.gave_up and seen.struck not in ("shells", "catalog", "preferences"):
         yield f"the deadline passed: {house.stderr[-1]}"
     for name, error in house.scheduler.deaths:
         if not seen.crashed:

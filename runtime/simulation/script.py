@@ -42,6 +42,7 @@ _WEIGHTS: dict[str, tuple[int, int, int, int]] = {
     "quiet": (1, 1, 1, 1),
     "tree": (1, 1, 1, 1),
     "set_model": (1, 0, 0, 1),
+    "catalog": (1, 1, 2, 2),
     "broken": (1, 1, 1, 1),
     "later": (0, 0, 0, 1),
 }
@@ -73,6 +74,7 @@ class Script:
             "quiet": lambda: {"type": self._rng.choice(_QUIET)},
             "tree": self._tree,
             "set_model": lambda: {"type": "set_model", "provider": "scripted", "modelId": "scripted"},
+            "catalog": self._catalog,
             "later": lambda: {"type": self._rng.choice(("compact", "abort_compaction", "cycle_model"))},
         }
 
@@ -91,6 +93,19 @@ class Script:
 
     def _queued(self, kind: str, **fields: Any) -> dict[str, Any]:
         return {"type": kind, "message": f"q{self._said}", **fields}
+
+    def _catalog(self) -> dict[str, Any]:
+        credential = {"type": "api_key", "key": "k"}
+        made: tuple[dict[str, Any], ...] = (
+            {"type": "refresh_models"},
+            {"type": "refresh_models", "timeoutMs": 5},
+            {"type": "save_provider_credential", "provider": "p", "credential": credential},
+            {"type": "logout_provider", "provider": "p"},
+            {"type": "login_provider", "provider": "p"},
+            {"type": "set_thinking_level", "level": self._rng.choice(("low", "high")), "persist": True},
+            {"type": "set_auto_compaction", "enabled": False},
+        )
+        return self._rng.choice(made)
 
     def _mode(self) -> dict[str, Any]:
         kind = self._rng.choice(("set_steering_mode", "set_follow_up_mode"))

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from actors.mail import AnswerOpen, CloseIntake, Commands, InputEnded, PromptEnded, SessionCurrent, SessionLost
-from actors.mail import StdinBytes, StdinEnded
+from actors.mail import (
+    AnswerOpen,
+    CloseIntake,
+    Commands,
+    InputEnded,
+    PromptEnded,
+    SessionCurrent,
+    SessionLost,
+    StdinBytes,
+    StdinEnded,
+)
 from actors.oneshot import NO_PROMPT, SESSION_FAILED, OneShot, Prompts
 from actors.print_outcome import Outcome
 from actors.probe import Probe

@@ -14,7 +14,9 @@ from actors.probe import Probe
 from actors.pump import Window
 
 START = b'{"type":"message_start","message":{"role":"assistant","content":[],"usage":{}}}\n'
-DELTA = b'{"type":"message_update","usage":{},"assistantMessageEvent":{"type":"text_delta","contentIndex":0,"delta":"x"}}\n'
+DELTA = (
+    b'{"type":"message_update","usage":{},"assistantMessageEvent":{"type":"text_delta","contentIndex":0,"delta":"x"}}\n'
+)
 SETTLED = b'{"type":"agent_settled"}\n'
 
 

@@ -154,7 +154,9 @@ def test_the_text_form_says_nothing_until_the_end_and_nothing_after_a_refusal() 
 
 def test_only_a_reply_that_stopped_by_itself_is_whole() -> None:
     def reply(stop: str, **more: Any) -> Outcome:
-        return outcome_of({"role": "assistant", "content": [{"type": "text", "text": "hi"}], "stopReason": stop, **more})
+        return outcome_of(
+            {"role": "assistant", "content": [{"type": "text", "text": "hi"}], "stopReason": stop, **more}
+        )
 
     assert reply("stop") == Outcome("hi\n", whole=True, error="")
     assert reply("length") == Outcome("hi\n", whole=False, error=CUT)

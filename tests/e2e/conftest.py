@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
@@ -112,3 +113,37 @@ def agent(home: Home) -> Iterator[Callable[..., Agent]]:
             return running.enter_context(Agent(command, cwd=cwd or home.cwd, env=environment))
 
         yield start
+
+
+OneShot = subprocess.Popen[bytes]
+
+
+@pytest.fixture
+def one_shot(home: Home) -> Iterator[Callable[..., OneShot]]:
+    """`one_shot(*args, model="fa/m", cwd=None)` starts `atomic` with all three streams piped. The end of the test kills
+    what still runs."""
+    with ExitStack() as running:
+
+        def start(*args: str, model: str | None = "fa/m", cwd: Path | None = None) -> OneShot:
+            command = [*program(), "--session-dir", str(home.sessions), *(("--model", model) if model else ()), *args]
+            path = {"PYTHONPATH": str(ROOT)} if "-m" in command[:2] else {}
+            environment, pipe = {**home.environment(), **path}, subprocess.PIPE
+            child = running.enter_context(
+                subprocess.Popen(command, cwd=cwd or home.cwd, env=environment, stdin=pipe, stdout=pipe, stderr=pipe)
+            )
+            running.callback(child.kill)
+            return child
+
+        yield start
+
+
+@pytest.fixture
+def run(one_shot: Callable[..., OneShot]) -> Callable[..., tuple[int, str, str]]:
+    """`run(*args, stdin="", ...)` lets one run end: exit code, stdout and stderr."""
+
+    def finished(*args: str, stdin: str = "", **more: Any) -> tuple[int, str, str]:
+        child = one_shot(*args, **more)
+        out, err = child.communicate(stdin.encode(), timeout=30)
+        return child.returncode, out.decode(), err.decode()
+
+    return finished

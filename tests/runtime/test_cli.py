@@ -135,9 +135,7 @@ def test_what_cannot_be_meant_ends_the_start_with_code_1(
     ("argv", "told"),
     [([], "There is no interactive mode"), (["--mode", "cobol"], 'Invalid --mode: "cobol"; allowed: rpc, json, text')],
 )
-def test_a_mode_that_does_not_exist_is_refused(
-    capsys: pytest.CaptureFixture[str], argv: list[str], told: str
-) -> None:
+def test_a_mode_that_does_not_exist_is_refused(capsys: pytest.CaptureFixture[str], argv: list[str], told: str) -> None:
     code, line = refusal(capsys, *argv)
     assert (code, told in line) == (1, True)
 
@@ -178,7 +176,9 @@ def test_three_dashes_elsewhere_are_an_unknown_flag(capsys: pytest.CaptureFixtur
 
 
 def test_a_value_may_begin_with_a_dash_unless_it_is_a_flag(capsys: pytest.CaptureFixture[str]) -> None:
-    assert parse_arguments(["-p", "--append-system-prompt", "- short", "-n", "-x"], {}).append_system_prompt == ("- short",)
+    assert parse_arguments(["-p", "--append-system-prompt", "- short", "-n", "-x"], {}).append_system_prompt == (
+        "- short",
+    )
     assert refusal(capsys, "-p", "--system-prompt", "--offline")[0] == 2
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from runtime.cli import build_parser
 from runtime.completions import SHELLS, run, script
+from runtime.flags import build_parser
 
 
 @pytest.mark.parametrize("shell", SHELLS)

@@ -53,8 +53,9 @@ def bench() -> Bench:
     return Bench()
 
 
-CLOSED = (SessionsClosed(), ShellsClosed())
+PARTS = (SessionsClosed(), ShellsClosed())
 ANSWERED = InputEnded(answered=True)
+CLOSED = (*PARTS, ANSWERED)
 
 
 def test_the_end_of_input_closes_sessions_and_shells_then_the_writer_and_exits_with_0(bench: Bench) -> None:
@@ -65,6 +66,9 @@ def test_the_end_of_input_closes_sessions_and_shells_then_the_writer_and_exits_w
     assert bench.shells.drain() == [CloseShells(last=True)]
     assert bench.writer.drain() == []
     bench.tell(ShellsClosed())
+    assert bench.writer.drain() == []
+    assert bench.intake.drain() == [AnswerOpen("atomic is shutting down", last=True)]
+    bench.tell(ANSWERED)
     assert bench.writer.drain() == [CloseWriter()]
     assert bench.state == ("flushing", 0)
     bench.tell(WriterClosed())
@@ -114,8 +118,13 @@ def test_a_pipe_that_breaks_during_the_end_does_not_cut_it_short(bench: Bench) -
 def test_a_second_end_of_input_changes_nothing(bench: Bench) -> None:
     bench.tell(InputEnded(), InputEnded(), SessionsClosed(), InputEnded())
     assert bench.desk.drain() == [CloseSessions()]
-    bench.tell(ShellsClosed())
+    bench.tell(ShellsClosed(), ANSWERED)
     assert bench.state == ("flushing", 0)
+
+
+def test_an_intake_that_dies_when_it_is_asked_for_the_rest_is_not_waited_for(bench: Bench) -> None:
+    bench.tell(InputEnded(), *PARTS, Down("intake", "E"))
+    assert bench.state == ("flushing", 1)
 
 
 @pytest.mark.parametrize(
@@ -158,8 +167,9 @@ def test_the_death_of_a_part_answers_what_is_open_and_ends_with_1(bench: Bench, 
     bench.tell(Down(key, "ValueError in x.py:3"))
     assert bench.complaints == [f"{key} failed: ValueError in x.py:3"]
     assert bench.intake.drain() == [AnswerOpen(f"atomic failed: {key}: ValueError in x.py:3")]
-    bench.tell(*CLOSED)
+    bench.tell(*PARTS)
     assert bench.writer.drain() == []
+    assert bench.intake.drain() == [AnswerOpen("atomic is shutting down", last=True)]
     bench.tell(ANSWERED)
     assert bench.writer.drain() == [CloseWriter()]
     bench.tell(WriterClosed())
@@ -167,7 +177,7 @@ def test_the_death_of_a_part_answers_what_is_open_and_ends_with_1(bench: Bench, 
 
 
 def test_nobody_waits_for_the_answers_of_an_intake_that_is_dead(bench: Bench) -> None:
-    bench.tell(Down("intake", "E"), *CLOSED)
+    bench.tell(Down("intake", "E"), *PARTS)
     assert bench.state == ("flushing", 1)
 
 
@@ -178,7 +188,7 @@ def test_nobody_waits_for_the_answers_of_an_intake_that_is_dead(bench: Bench) ->
 def test_nobody_waits_for_a_desk_that_is_dead(bench: Bench, key: str, other: Any) -> None:
     bench.tell(Down(key, "E"))
     assert bench.state == ("draining", 1)
-    bench.tell(ANSWERED, other)
+    bench.tell(other, ANSWERED)
     assert bench.state == ("flushing", 1)
 
 
@@ -191,3 +201,18 @@ def test_without_a_writer_there_is_nothing_to_wait_for(bench: Bench) -> None:
     bench.tell(Down("writer", "E"))
     assert bench.state == ("over", 1)
     assert bench.sweeps == 1
+
+
+def test_a_one_shot_run_ends_with_the_exit_code_of_its_answer(bench: Bench) -> None:
+    bench.tell(InputEnded(exit_code=1), *CLOSED, WriterClosed())
+    assert bench.state == ("over", 1)
+
+
+def test_the_answer_of_a_one_shot_run_does_not_hide_a_signal(bench: Bench) -> None:
+    bench.tell(SignalReceived(15), InputEnded(exit_code=1), *CLOSED, WriterClosed())
+    assert bench.state == ("over", 143)
+
+
+def test_without_the_printer_nothing_can_be_said_so_it_all_ends_at_once(bench: Bench) -> None:
+    bench.tell(Down("printer", "ValueError"))
+    assert bench.state == ("over", 1)

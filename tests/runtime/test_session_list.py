@@ -22,7 +22,14 @@ class Store:
     def add(self, session_id: str, *entries: object, cwd: str | None = None, **header: object) -> None:
         """Each is newer than the one before."""
         self.count += 1
-        head = {"type": "session", "version": 3, "id": session_id, "timestamp": "t", "cwd": cwd or str(self.cwd), **header}
+        head = {
+            "type": "session",
+            "version": 3,
+            "id": session_id,
+            "timestamp": "t",
+            "cwd": cwd or str(self.cwd),
+            **header,
+        }
         path = self.folder / f"{session_id}.jsonl"
         path.write_text("".join(json.dumps(entry) + "\n" for entry in (head, *entries)))
         os.utime(path, (self.count * 60, self.count * 60))
