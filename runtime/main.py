@@ -24,6 +24,7 @@ SUBCOMMANDS = {
     "auth": "runtime.auth_command",
     "completions": "runtime.completions",
     "doctor": "runtime.doctor",
+    "export": "runtime.export_command",
     "sessions": "runtime.session_list",
 }
 """Each has `run(argv, env, cwd)`, which gives the exit code. Only the first word of the command line can name one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
@@ -26,6 +26,7 @@ class ExportPlan(Struct, frozen=True):
     name: str | None
     system_prompt: str | None
     tools: tuple[ToolSpec, ...] | None
+    theme: Literal["auto", "dark", "light"] = "auto"
 
 
 class Exporter:
@@ -43,25 +44,27 @@ class Exporter:
         from actors.session.export import ExportError
 
         try:
-            session.tell(Exported(ticket, self.export(plan)))
+            session.tell(Exported(ticket, render_to(plan, self._cwd, self._home)))
         except (ExportError, OSError, ValueError) as error:
             session.tell(Exported(ticket, None, str(error)))
         except Exception as error:  # nothing of it may leave the command unanswered
             session.tell(Exported(ticket, None, f"export_html failed: {type(error).__name__}"))
 
-    def export(self, plan: ExportPlan) -> str:
-        """Writes the page and returns its path as the client may read it. Raises `ExportError` or `OSError`."""
-        from actors.session.export import export_path, write_export
-        from actors.session.export_page import render_page
 
-        path = export_path(plan.session_path, plan.wanted, self._cwd, self._home)
-        page = render_page(
-            Tree(plan.entries),
-            plan.header,
-            leaf_id=plan.leaf_id,
-            name=plan.name,
-            system_prompt=plan.system_prompt,
-            tools=plan.tools,
-        )
-        write_export(path, page, self._cwd)
-        return path
+def render_to(plan: ExportPlan, cwd: str, home: str) -> str:
+    """Writes the page and returns its path as the client may read it. Raises `ExportError` or `OSError`."""
+    from actors.session.export import export_path, write_export
+    from actors.session.export_page import render_page
+
+    path = export_path(plan.session_path, plan.wanted, cwd, home)
+    page = render_page(
+        Tree(plan.entries),
+        plan.header,
+        leaf_id=plan.leaf_id,
+        name=plan.name,
+        system_prompt=plan.system_prompt,
+        tools=plan.tools,
+        theme=plan.theme,
+    )
+    write_export(path, page, cwd)
+    return path

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 
@@ -32,3 +34,22 @@ def test_a_session_in_memory_has_nothing_to_export(agent: Any) -> None:
     with agent(session=False) as a:
         a.prompt("hello")
         assert a.request("export_html")["error"] == "Cannot export in-memory session to HTML"
+
+
+def test_the_shell_command_writes_the_page_of_a_stored_session(agent: Any, home: Any) -> None:
+    with agent() as a:
+        a.prompt("hello from the shell")
+        path = a.request("get_state")["data"]["sessionFile"]
+
+    def export(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "runtime.main", "export", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, cwd=home.cwd, timeout=60, check=False)
+
+    page = home.path / "page.html"
+    done = export(path, str(page))
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, str(page), "")
+    assert "hello from the shell" in page.read_text(encoding="utf-8")
+    missing = export(str(home.path / "none.jsonl"))
+    assert missing.returncode == 1 and missing.stderr.startswith("atomic: File not found") and not missing.stdout
+    page.write_text("no session")
+    assert "not a valid atomic session" in export(str(page)).stderr

@@ -38,7 +38,8 @@ class House:
                     self.actors[node.name] = module
                     taken = _names(unions[ast.unparse(base.slice)])
                     self.takes[node.name] = taken - set(unions)
-                    self.stands_for |= {node.name: union.removesuffix("Mail") for union in taken & set(unions)}
+                    for union in taken & set(unions):
+                        self.stands_for[node.name] = union.removesuffix("Mail")
         self.union_of = {f"{name}Mail": name for name in self.actors}
 
     def classes(self) -> Iterator[tuple[str, ast.ClassDef]]:

@@ -37,7 +37,7 @@ def test_rpc_mode_loads_nothing_of_them() -> None:
 
 def test_the_header_of_json_mode_is_that_of_the_session(session: OpenedSession) -> None:
     plan = plan_one_shot(Options(mode="json"), session, "/", reads_stdin=False)
-    header, event = plan.form.take(b'{"type":"agent_start"}\n')
+    header, _ = plan.form.take(b'{"type":"agent_start"}\n')
     assert decode_any(header) == {
         "type": "session",
         "version": 3,
