@@ -97,9 +97,11 @@ class AgentStart(Struct, rename="camel", tag_field="type", tag="agent_start"):
 
 
 class AgentEnd(Struct, rename="camel", tag_field="type", tag="agent_end"):
-    """A run is over. `messages` are those of this run only; what follows on its own is another run."""
+    """A run is over. `messages` are those of this run only; what follows on its own is another run. `will_retry`, told
+    with `--rpc-compat pi`, says that the next one repeats the request that failed, on this model or on another."""
 
     messages: list[Raw]
+    will_retry: bool | UnsetType = UNSET
 
 
 class AgentSettled(Struct, rename="camel", tag_field="type", tag="agent_settled"):

@@ -50,6 +50,17 @@ def failed(
     return record + b"}\n"
 
 
+# ---- prompts -----------------------------------------------------------------------------------------------------
+
+Disposition = Literal["started", "queued", "handled"]
+
+
+class Accepted(Struct):
+    """Data of `prompt`, `steer` and `follow_up` with `--rpc-compat pi`. Nothing handles a prompt without a run yet."""
+
+    disposition: Disposition
+
+
 # ---- queue -------------------------------------------------------------------------------------------------------
 
 

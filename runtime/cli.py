@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from runtime.arguments import Arity
 
 MODES = ("rpc", "json", "text")
+COMPATIBLE = ("pi",)
 NOT_INTERACTIVE = "There is no interactive mode: give a prompt with -p, or choose --mode json or --mode rpc"
 TRUE_WORDS = ("1", "true", "yes")
 
@@ -55,6 +56,7 @@ class Options(Struct, frozen=True):
     offline: bool = False
     verbose: bool = False
     json_deltas: bool = False
+    rpc_compat: str | None = None
     messages: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     fork: str | None = None
@@ -175,6 +177,8 @@ def _refuse_conflicts(options: Options) -> None:
         _stop(1, NOT_INTERACTIVE)
     if options.json_deltas and options.mode != "json":
         _stop(1, "--json-deltas needs --mode json")
+    if options.rpc_compat is not None:
+        _refuse_compat(options.rpc_compat, options.mode)
     if options.name is not None and not options.name.strip():
         _stop(1, "--name must not be empty")
     given = {
@@ -189,6 +193,13 @@ def _refuse_conflicts(options: Options) -> None:
     for flag, value in paths.items():
         if value is not None and not value.strip():
             _stop(1, f"{flag} must not be empty")
+
+
+def _refuse_compat(client: str, mode: str) -> None:
+    if client not in COMPATIBLE:
+        _stop(1, f"Invalid --rpc-compat: {shown(client)}; allowed: {', '.join(COMPATIBLE)}")
+    if mode != "rpc":
+        _stop(1, "--rpc-compat needs --mode rpc")
 
 
 def _refuse_pairs(chosen: list[str]) -> None:

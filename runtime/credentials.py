@@ -6,6 +6,7 @@ credential owns its provider, and that no secret is in a repr or an error text. 
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 
 KEYLESS_PROVIDERS = frozenset({"scripted"})
 BEARER_VARIABLE = "ANTHROPIC_AUTH_TOKEN"
+BEARER_VARIABLES = frozenset({BEARER_VARIABLE, "AZURE_OPENAI_AD_TOKEN"})
+# Their credentials may also come from the surroundings, as the cloud's own tools find them.
+AMBIENT_PROVIDERS = frozenset({"amazon-bedrock", "google-vertex"})
+CLOUD_APIS = frozenset({"bedrock-converse-stream", "google-vertex", "azure-openai-responses"})
 ENVIRONMENT_KEYS = {
     "anthropic": (BEARER_VARIABLE, "ANTHROPIC_OAUTH_TOKEN", "ANTHROPIC_API_KEY"),
     "openai": ("OPENAI_API_KEY",),
@@ -35,6 +40,8 @@ ENVIRONMENT_KEYS = {
     "deepseek": ("DEEPSEEK_API_KEY",),
     "together": ("TOGETHER_API_KEY",),
     "fireworks": ("FIREWORKS_API_KEY",),
+    "amazon-bedrock": ("AWS_BEARER_TOKEN_BEDROCK",),
+    "azure-openai-responses": ("AZURE_OPENAI_AD_TOKEN", "AZURE_OPENAI_API_KEY"),
 }
 
 
@@ -56,9 +63,9 @@ class AuthStatus(NamedTuple):
 
 class Credentials:
     """The credentials of this process, a value. `run_command` runs one shell command and answers its output or None;
-    `resolve` calls it, so that belongs into a pump."""
+    `resolve` calls it, so that belongs into a pump. `is_file` looks whether a cloud's credentials file is there."""
 
-    __slots__ = ("_env", "_providers", "_run_command", "_run_stored_command", "_runtime_keys", "_stored")
+    __slots__ = ("_env", "_is_file", "_providers", "_run_command", "_run_stored_command", "_runtime_keys", "_stored")
 
     def __init__(
         self,
@@ -68,6 +75,7 @@ class Credentials:
         run_command: Callable[[str], str | None],
         runtime_keys: Mapping[str, str] | None = None,
         run_stored_command: Callable[[str], str | None] | None = None,
+        is_file: Callable[[str], bool] = os.path.isfile,
     ) -> None:
         self._env = env
         self._providers = providers
@@ -75,6 +83,7 @@ class Credentials:
         self._run_command = run_command
         self._run_stored_command = run_stored_command or cache(run_command)  # for the life of the process, failures too
         self._runtime_keys = runtime_keys or {}
+        self._is_file = is_file
 
     def __repr__(self) -> str:
         return f"Credentials(stored={sorted(self._stored)}, providers={sorted(self._providers)})"
@@ -97,7 +106,9 @@ class Credentials:
         stored: Mapping[str, StoredCredential],
         runtime_keys: Mapping[str, str],
     ) -> Credentials:
-        return Credentials(self._env, providers, stored, self._run_command, runtime_keys, self._run_stored_command)
+        return Credentials(
+            self._env, providers, stored, self._run_command, runtime_keys, self._run_stored_command, self._is_file
+        )
 
     def is_configured(self, provider: str) -> bool:
         return self.status(provider).configured
@@ -113,6 +124,8 @@ class Credentials:
             return self._config_status(config.api_key)
         if names := self._variables(provider, self._env):
             return AuthStatus(True, "environment", names[0])
+        if source := self._ambient(provider):
+            return AuthStatus(True, "environment", source)
         return AuthStatus(provider in KEYLESS_PROVIDERS)
 
     def resolve(self, provider: str, model: Model) -> Credential:
@@ -127,7 +140,24 @@ class Credentials:
             raise CredentialError(str(error)) from None
         if config and config.auth_header and api_key:
             headers = {"Authorization": f"Bearer {api_key}", **headers}
+        if model.api in CLOUD_APIS:
+            return self._cloud_credential(provider, model.api, Credential(api_key, bearer, tuple(headers.items())))
         return Credential(api_key=api_key, bearer=bearer, headers=tuple(headers.items()))
+
+    def _cloud_credential(self, provider: str, api: str, found: Credential) -> Credential:
+        from actors.model.cloud_ambient import cloud_variables
+        from actors.model.cloud_request import CloudCredential
+
+        stored = self._stored.get(provider)
+        variables = cloud_variables(api, self._env, stored.env if stored else {})
+        return CloudCredential(found.api_key, found.bearer, found.headers, variables)
+
+    def _ambient(self, provider: str) -> str | None:
+        if provider not in AMBIENT_PROVIDERS:
+            return None
+        from actors.model.cloud_ambient import ambient_source
+
+        return ambient_source(provider, self._env, self._is_file)
 
     def _key(self, provider: str, config: ProviderConfig | None, model: Model) -> tuple[str, str]:
         """API key and bearer token, at most one of them filled."""
@@ -135,19 +165,19 @@ class Credentials:
         if key := self._runtime_keys.get(provider):
             return key, ""
         if stored := self._stored.get(provider):
-            return self._stored_key(provider, stored, what)
+            return self._stored_key(provider, stored, what, keyless=_needs_no_key(provider, model))
         if config and config.api_key:
             return resolve_value(config.api_key, what, self._env, self._run_command), ""
-        return self._variable_key(provider, self._env, keyless=model.api in KEYLESS_PROVIDERS)
+        return self._variable_key(provider, self._env, keyless=_needs_no_key(provider, model))
 
-    def _stored_key(self, provider: str, stored: StoredCredential, what: str) -> tuple[str, str]:
+    def _stored_key(self, provider: str, stored: StoredCredential, what: str, *, keyless: bool) -> tuple[str, str]:
         if stored.type != "api_key":
             raise CredentialError(
                 f'Stored credential of provider "{provider}" has type {shown(stored.type)}, which is not supported;'
                 " allowed: api_key"
             )
         if stored.key is None:
-            return self._variable_key(provider, stored.env, keyless=False)
+            return self._variable_key(provider, stored.env, keyless=keyless)
         return resolve_value(stored.key, what, {**self._env, **stored.env}, self._run_stored_command), ""
 
     def _variable_key(self, provider: str, env: Mapping[str, str], *, keyless: bool) -> tuple[str, str]:
@@ -157,7 +187,7 @@ class Credentials:
                 return "", ""
             raise NoCredential(f"No API key for provider: {provider}")
         value = env[names[0]].strip()
-        return ("", value) if names[0] == BEARER_VARIABLE else (value, "")
+        return ("", value) if names[0] in BEARER_VARIABLES else (value, "")
 
     def _headers(self, config: ProviderConfig, model: Model) -> dict[str, str]:
         values = {**config.headers, **config.model_headers.get(model.id, {})}
@@ -170,7 +200,7 @@ class Credentials:
         if stored.type != "api_key":
             return False
         if stored.key is None:
-            return bool(self._variables(provider, stored.env))
+            return provider in AMBIENT_PROVIDERS or bool(self._variables(provider, stored.env))
         return not missing_variables(stored.key, {**self._env, **stored.env})
 
     def _config_status(self, value: str) -> AuthStatus:
@@ -186,9 +216,19 @@ class Credentials:
         return [name for name in ENVIRONMENT_KEYS.get(provider, ()) if env.get(name, "").strip()]
 
 
+def _needs_no_key(provider: str, model: Model) -> bool:
+    return model.api in KEYLESS_PROVIDERS or (provider in AMBIENT_PROVIDERS and model.api in CLOUD_APIS)
+
+
 def no_api_key_text(provider: str) -> str:
     """Why a prompt is refused. The placeholder model's provider is `unknown`. Source: rpc 2.1, sessions 4.7."""
     subject = "the selected model" if provider == "unknown" else provider
+    if provider in AMBIENT_PROVIDERS:
+        return (
+            f"No credentials found for {subject}.\n\n"
+            "Set the variables of its cloud, make its credentials file, or give the provider an entry in auth.json;"
+            " docs/cloud.md shows them."
+        )
     variables = ENVIRONMENT_KEYS.get(provider, ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"))
     return (
         f"No API key found for {subject}.\n\n"

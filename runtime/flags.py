@@ -17,7 +17,7 @@ def build_parser() -> ArgumentParser:
 
     parser = argparse.ArgumentParser(
         prog="atomic",
-        usage="atomic [options] [@file ...] [message ...]\n       atomic {auth,doctor,sessions,completions} ...",
+        usage="atomic [options] [@file ...] [message ...]\n       atomic {auth,completions,doctor,export,sessions} ...",
         allow_abbrev=False,
         add_help=False,
         description="A coding agent that programs drive: JSON lines in on stdin, JSON lines out on stdout. "
@@ -42,6 +42,7 @@ def _add_mode_flags(parser: ArgumentParser) -> None:
     add("--mode", metavar="MODE", help="rpc: driven over stdin; json: one run as events; text: one run as text")
     add("-p", "--print", action="store_true", help="the same as --mode text; so is stdin or stdout without a terminal")
     add("--json-deltas", action="store_true", help="--mode json: every delta, without the message so far")
+    add("--rpc-compat", metavar="CLIENT", help="--mode rpc: tell more, as clients of that program need; only: pi")
 
 
 def _add_model_flags(parser: ArgumentParser) -> None:
@@ -80,6 +81,6 @@ def _add_resource_flags(parser: ArgumentParser) -> None:
     add("-na", "--no-approve", dest="approve", action="store_false", help="do not trust this project's files")
     add("-nc", "--no-context-files", action="store_true", help="read no AGENTS.md or CLAUDE.md")
     add("-ne", "--no-extensions", action="store_true", help="accepted; there are no extensions yet")
-    add("-ns", "--no-skills", action="store_true", help="accepted; there are no skills yet")
-    add("-np", "--no-prompt-templates", action="store_true", help="accepted; there are no prompt templates yet")
+    add("-ns", "--no-skills", action="store_true", help="load no skills")
+    add("-np", "--no-prompt-templates", action="store_true", help="load no prompt templates")
     add("--no-themes", action="store_true", help="accepted; there are no themes")

@@ -14,7 +14,15 @@ from runtime.config_values import kind_of, shown
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-APIS = ("anthropic-messages", "openai-completions", "openai-responses", "scripted")
+APIS = (
+    "anthropic-messages",
+    "openai-completions",
+    "openai-responses",
+    "bedrock-converse-stream",
+    "google-vertex",
+    "azure-openai-responses",
+    "scripted",
+)
 RATES = {"input": "input", "output": "output", "cacheRead": "cache_read", "cacheWrite": "cache_write"}
 SECRET_FIELDS = frozenset({"apiKey", "headers"})
 

@@ -34,7 +34,8 @@ from actors.mail import (
 )
 
 DEADLINE_MS = 5000
-CLOSING = "atomic is shutting down"
+UNANSWERED = "atomic ended before it could answer"
+"""For a command that died on its way. In a run without a fault nobody gets it."""
 Phase = Literal["running", "closing input", "draining", "flushing", "over"]
 
 
@@ -124,7 +125,7 @@ class Root(Actor[RootMail]):
             return
         self._asked_for_the_rest = True
         self._waiting = {"open commands"}
-        self._intake.tell(AnswerOpen(CLOSING, last=True))
+        self._intake.tell(AnswerOpen(UNANSWERED, last=True))
 
     def _bury(self, key: Any, error: str) -> None:
         """A permanent part died. A fresh one would lie about its state: what is open is answered, then it all ends."""

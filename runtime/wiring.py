@@ -223,6 +223,7 @@ class House:
             reopen=_reread,
             defaults=start_defaults(settings),
             name=self._startup.options.name,
+            pi_compat=self._startup.options.rpc_compat == "pi",
         )
 
     def _start_session(

@@ -1,4 +1,4 @@
-"""HTTP for model requests: one POST, its body as it comes off the socket.
+"""HTTP for model requests: one request, its body as it comes off the socket.
 
 Blocking, for pump threads; an `Abort` from any thread ends a call in every phase that has a socket, within
 milliseconds. Before there is one (name look-up) its caller walks away. Connections are kept and used again. No TLS
@@ -39,6 +39,7 @@ class Transport:
         self._pool = Pool()
         self._contexts: dict[str, ssl.SSLContext] = {}
         self._scripted: dict[str, Any] = {}
+        self._clouds: dict[str, Any] = {}
 
     def warm(self, *, secure: bool = False) -> None:
         """Loads what speaks HTTP, and if `secure` the certificates that TLS trusts (0.1 s), so that the first request
@@ -51,6 +52,8 @@ class Transport:
     def close(self) -> None:
         """Closes the kept connections; calls that run are not its business."""
         self._pool.close()
+        for source in self._clouds.values():
+            source.close()
 
     def stream(
         self,
@@ -58,6 +61,7 @@ class Transport:
         abort: Abort,
         on_head: Callable[[int, Mapping[str, str]], None],
         on_bytes: Callable[[bytes], None],
+        method: str = "POST",
     ) -> None:
         """Sends what `build` makes and returns when the answer's body is over. `on_head` is called once with the
         status and the lower-case headers, then `on_bytes` with body bytes as they arrive (64 KiB at most of an
@@ -72,8 +76,11 @@ class Transport:
         if request.url.startswith("scripted:"):
             self._scripted_source().stream(request, abort, on_head, on_bytes)
             return
+        if request.url.startswith("cloud:"):
+            self._cloud_source().stream(request, abort, on_head, on_bytes)
+            return
         route = self._route(request.url)
-        while not self._attempt(request, route, Call(self._settings, abort, on_head, on_bytes)):
+        while not self._attempt(request, route, Call(self._settings, abort, on_head, on_bytes), method):
             pass
 
     def _scripted_source(self) -> Any:
@@ -81,17 +88,23 @@ class Transport:
 
         return self._scripted.setdefault("source", ScriptedSource())
 
+    def _cloud_source(self) -> Any:
+        from actors.model.cloud_source import CloudSource
+
+        # Made once, and looked up before: it holds tokens.
+        return self._clouds.get("source") or self._clouds.setdefault("source", CloudSource(self, self._settings))
+
     def _route(self, url: str) -> Route:
         try:
             return route_to(url, self._settings.proxy, self._settings.no_proxy)
         except BadUrl as error:
             raise TransportError(str(error)) from None
 
-    def _attempt(self, request: HttpRequest, route: Route, call: Call) -> bool:
+    def _attempt(self, request: HttpRequest, route: Route, call: Call, method: str) -> bool:
         """False when a kept connection turned out to be closed before it carried a byte. That connection has left
         the pool, so a repeat finds another one or makes a new one."""
         try:
-            self._exchange(request, route, call)
+            self._exchange(request, route, call, method)
             return True
         except Foreign as raised:
             raise raised.error from None
@@ -106,11 +119,11 @@ class Transport:
         finally:
             call.abort.detach()
 
-    def _exchange(self, request: HttpRequest, route: Route, call: Call) -> None:
+    def _exchange(self, request: HttpRequest, route: Route, call: Call, method: str) -> None:
         from actors.model.dial import dial
         from actors.model.http1 import Exchange
 
-        exchange = Exchange("POST", route.request_target, _headers(request, route), request.body)
+        exchange = Exchange(method, route.request_target, _headers(request, route), request.body)
         line = self._pool.take(route.origin)
         if line is None:
             line = dial(route, call, self._context)

@@ -78,7 +78,7 @@ class Session(Actor[SessionMail]):
         self.modes: dict[QueueKind, Any] = dict(modes)
         self.opened = opened
         self.history = History(opened, services.now, services.uuid4)
-        self.outbox = Outbox(services.writer)
+        self.outbox = Outbox(services.writer, pi_compat=services.pi_compat)
         self.setting = Setting(services)
         self.view = QueueView()
         self.shells: set[int] = set()
@@ -108,6 +108,7 @@ class Session(Actor[SessionMail]):
             self.me,
             self._poll,
             self.cycle.replied,
+            self.cycle.will_retry,
             self.cycle.run_over,
         )
         self._requests = Requests(self)
@@ -241,7 +242,9 @@ class Session(Actor[SessionMail]):
         self.view = mail.view
         if mail.announce and mail.ticket is not None and not self._told_retired:  # else another queue is shown
             self.outbox.event(QueueUpdate(list(mail.view.steering), list(mail.view.follow_up)))
-        if mail.ticket is not None:
+        if mail.ticket is not None and mail.announce and mail.cleared is None:
+            self.outbox.accepted(mail.ticket, "queued")
+        elif mail.ticket is not None:
             self.outbox.ok(mail.ticket, _queue_data(mail))
         self._run_deferred()
 

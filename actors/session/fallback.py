@@ -68,10 +68,10 @@ class FallbackChain:
 
     def advance(self, current: Place, failed: AssistantMessage, reason: str) -> Fallback | None:
         """The model that takes over from `current`, or None. `reason` is the error as the client shall read it."""
+        place = self.next_place(current, failed)
         self._tried.add(current.key)
         if classify(failed) in _FOR_GOOD:
             self._condemned.add(model_key(current.model))
-        place = self._next(current)
         if place is None:
             return None
         self._tried.add(place.key)
@@ -97,10 +97,17 @@ class FallbackChain:
         event = ModelFallbackEnd(error is None, from_=first.from_, to=last.to, final_error=error or UNSET)
         return Restore(self._home, event)
 
-    def _next(self, current: Place) -> Place | None:
+    def next_place(self, current: Place, failed: AssistantMessage) -> Place | None:
+        """Where `advance` is going to; nothing changes."""
         available = [model for model in self._models if self._is_configured(model.provider)] if self._entries else []
+        condemned = {model_key(current.model)} if classify(failed) in _FOR_GOOD else set()
         return next_fallback(
-            self._entries, available, current, self._default_level, tried=self._tried, condemned=self._condemned
+            self._entries,
+            available,
+            current,
+            self._default_level,
+            tried=self._tried | {current.key},
+            condemned=self._condemned | condemned,
         )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, assert_never
 
-from msgspec import Raw, Struct
+from msgspec import UNSET, Raw, Struct
 
 from actors.base import Address, Child
 from actors.mail import (
@@ -70,8 +70,8 @@ class Setting:
 
 
 class AgentLoop:
-    """`poll` asks the queue; `replied` tells what event follows a reply's `message_end`; `finished` hears that a run is
-    over, after its `agent_end` has been told."""
+    """`poll` asks the queue; `replied` tells what event follows a reply's `message_end`; `will_retry` whether a run
+    that ends is tried again; `finished` hears that it is over, after its `agent_end` has been told."""
 
     def __init__(
         self,
@@ -82,6 +82,7 @@ class AgentLoop:
         me: Address[SessionMail],
         poll: Callable[[QueueKind], None],
         replied: Callable[[AssistantMessage], Struct | None],
+        will_retry: Callable[[Run], bool],
         finished: Callable[[Run], None],
     ) -> None:
         self._services = services
@@ -91,6 +92,7 @@ class AgentLoop:
         self._me = me
         self._poll = poll
         self._replied = replied
+        self._will_retry = will_retry
         self._finished = finished
         self.run: Run | None = None
         self._calls = 0
@@ -225,7 +227,8 @@ class AgentLoop:
             tool.tell(CancelTool())
 
     def _finish(self, run: Run) -> None:
-        self._outbox.event(AgentEnd([Raw(message.raw) for message in run.messages]))
+        will_retry = self._will_retry(run) if self._services.pi_compat else UNSET
+        self._outbox.event(AgentEnd([Raw(message.raw) for message in run.messages], will_retry))
         # Some clients take the last record of a read chunk for the end, so `agent_settled` must not share it.
         self._outbox.send(boundary=True)
         self.run = None

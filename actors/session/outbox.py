@@ -9,6 +9,7 @@ from msgspec import Struct
 from actors.base import Address
 from actors.mail import Record, Ticket, Write, WriterMail
 from protocol.codec import encode
+from protocol.responses import Accepted, Disposition
 
 if TYPE_CHECKING:
     from actors.pump import Ack
@@ -17,8 +18,9 @@ if TYPE_CHECKING:
 class Outbox:
     """Keeps the order of events and responses."""
 
-    def __init__(self, writer: Address[WriterMail]) -> None:
+    def __init__(self, writer: Address[WriterMail], *, pi_compat: bool = False) -> None:
         self._writer = writer
+        self._pi_compat = pi_compat
         self._records: list[Record] = []
 
     def event(self, event: Struct) -> None:
@@ -31,6 +33,10 @@ class Outbox:
     def ok(self, ticket: Ticket, data: Struct | bytes | None = None) -> None:
         encoded = data if data is None or isinstance(data, bytes) else encode(data)
         self._records.append(ticket.ok(encoded))
+
+    def accepted(self, ticket: Ticket, disposition: Disposition) -> None:
+        """A prompt, steering message or follow-up was taken; how, is told to clients of pi alone."""
+        self.ok(ticket, Accepted(disposition) if self._pi_compat else None)
 
     def record(self, record: Record) -> None:
         """A response that another actor made."""

@@ -104,14 +104,18 @@ class Retry:
         """After each `agent_end`, with the run's last reply; None if that is whole."""
         if classify(message) == "whole":
             return None
-        may_retry = policy.enabled and self.attempt < policy.max_retries
-        if not may_retry or not is_retryable(message, context_window):
+        if not self.would_retry(message, context_window, policy):
             return GiveUp(self._close(), retry_text(message))
         self.attempt += 1
         self._waits += 1
         self.waiting = True
         delay_ms = policy.delay_ms(self.attempt)
         return Again(AutoRetryStart(self.attempt, policy.max_retries, delay_ms, retry_text(message)), self._waits)
+
+    def would_retry(self, message: AssistantMessage, context_window: int | None, policy: RetryPolicy) -> bool:
+        """What `run_ended` is going to decide; nothing changes."""
+        may_retry = policy.enabled and self.attempt < policy.max_retries
+        return may_retry and is_retryable(message, context_window)
 
     def woke(self, wait: int) -> bool:
         """The clock rang for `Again.wait`: whether the run is to go on. False for a wait that was cancelled, whatever

@@ -42,7 +42,7 @@ class Services(Struct, frozen=True):
     """`now` is in milliseconds since the epoch; `complain` takes one line for stderr; `reopen` reads a session's own
     file again. `catalog`, `defaults` and `surroundings` are those of the session's start; `load_surroundings` reads
     those of a folder in a pump and tells the session `SurroundingsLoaded`, `export` writes a page and tells
-    `Exported`."""
+    `Exported`. With `pi_compat` responses and events say what clients of pi need beyond the contract."""
 
     writer: Address[WriterMail]
     shells: Address[ShellDeskMail]
@@ -66,6 +66,7 @@ class Services(Struct, frozen=True):
     reopen: Callable[[OpenedSession], OpenedSession]
     defaults: Defaults = Defaults()
     name: str | None = None
+    pi_compat: bool = False
 
 
 def inheriting(services: Services, inherited: Inherited) -> Services:

@@ -39,6 +39,7 @@ from actors.mail import (
 from actors.session.actor import Session
 from protocol.codec import Rejected, encode, read_command
 from protocol.commands import ExtensionUiResponse, command_name
+from runtime.root import UNANSWERED
 from runtime.simulation.event_order import order_violations
 from runtime.simulation.house import House
 
@@ -149,6 +150,9 @@ def _responses(seen: Seen) -> Iterator[str]:
     got = Counter(_key(response) for response in seen.responses)
     if not (seen.house.sink.broken or seen.struck == "writer"):
         yield from (f"no response to {_shown(key)}" for key in (certain - got))
+    if not seen.crashed:
+        late = [response for response in seen.responses if response.get("error") == UNANSWERED]
+        yield from (f"no response to {_shown(_key(response))} before the end" for response in late)
     yield from (f"a response too many to {_shown(key)}" for key in (got - possible))
 
 

@@ -127,5 +127,9 @@ def test_after_a_signal_nothing_more_is_sent_or_told() -> None:
 
 
 def test_when_a_part_of_the_house_died_root_is_answered() -> None:
-    bench = Bench(Prompts(("one",))).begun().tell(AnswerOpen("clock failed"))
+    bench = Bench(Prompts(("one", "two"))).begun().tell(AnswerOpen("clock failed"))
+    assert bench.root.drain() == []
+    bench.tell(AnswerOpen("clock failed", last=True))
     assert bench.root.drain() == [InputEnded(answered=True, exit_code=1)]
+    bench.tell(WHOLE)
+    assert [prompt.message for prompt in bench.sent()] == ["one"]

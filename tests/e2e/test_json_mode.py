@@ -142,8 +142,7 @@ def test_a_signal_ends_the_run_journals_it_and_has_its_own_code(
     child = one_shot("--mode", "json", "--json-deltas", "hi")
     assert child.stdin and child.stdout
     child.stdin.close()
-    while b"half" not in child.stdout.readline():
-        pass
+    assert any(b"half" in line for line in child.stdout)
     child.send_signal(number)
     rest = child.stdout.read().decode()
     assert child.wait(20) == code

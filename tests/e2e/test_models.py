@@ -235,6 +235,16 @@ def test_a_saved_level_is_that_of_its_model_in_the_next_process(agent: Start, ho
         assert chosen(a) == "fa/think:minimal"
 
 
+def test_a_new_session_tells_its_model_and_level_once(agent: Start) -> None:
+    with agent(model="think") as a:
+        data(a, "set_auto_compaction", enabled=False)
+        data(a, "set_thinking_level", level="low")  # not saved, so it stays here
+        data(a, "new_session")
+        kinds = [entry["type"] for entry in data(a, "get_entries")["entries"]]
+        assert kinds == ["model_change", "thinking_level_change"]
+        assert chosen(a) == "fa/think:medium"
+
+
 def test_what_is_saved_holds_in_a_session_that_starts_in_the_same_write(
     locked: Callable[..., Agent], home: Any
 ) -> None:

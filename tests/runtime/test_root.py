@@ -67,7 +67,7 @@ def test_the_end_of_input_closes_sessions_and_shells_then_the_writer_and_exits_w
     assert bench.writer.drain() == []
     bench.tell(ShellsClosed())
     assert bench.writer.drain() == []
-    assert bench.intake.drain() == [AnswerOpen("atomic is shutting down", last=True)]
+    assert bench.intake.drain() == [AnswerOpen("atomic ended before it could answer", last=True)]
     bench.tell(ANSWERED)
     assert bench.writer.drain() == [CloseWriter()]
     assert bench.state == ("flushing", 0)
@@ -169,7 +169,7 @@ def test_the_death_of_a_part_answers_what_is_open_and_ends_with_1(bench: Bench, 
     assert bench.intake.drain() == [AnswerOpen(f"atomic failed: {key}: ValueError in x.py:3")]
     bench.tell(*PARTS)
     assert bench.writer.drain() == []
-    assert bench.intake.drain() == [AnswerOpen("atomic is shutting down", last=True)]
+    assert bench.intake.drain() == [AnswerOpen("atomic ended before it could answer", last=True)]
     bench.tell(ANSWERED)
     assert bench.writer.drain() == [CloseWriter()]
     bench.tell(WriterClosed())

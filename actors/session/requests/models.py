@@ -53,10 +53,22 @@ class ModelRequests(Group):
             self._services.complain(str(error))
 
     def take_over(self, defaults: Defaults) -> None:
-        """What the session before this one saved after this one was started; nothing was said here yet."""
-        if defaults != self._setting.defaults:
-            self._setting.defaults = defaults
-            self.choose(first=False)
+        """What the session before this one has saved since this one was started. Nothing was said here yet, so a new
+        session chooses again; only what comes out differently is written."""
+        setting, history = self._setting, self._history
+        setting.defaults = defaults
+        if history.messages:
+            return
+        choice = setting.catalog.choose(None, None, defaults, first=False)
+        self._session.fallback = (choice.message, choice.reason)
+        try:
+            if choice.model is not None and choice.model != setting.model:
+                history.append("model_change", provider=choice.model.provider, modelId=choice.model.id)
+            if choice.thinking_level != setting.level:
+                history.append("thinking_level_change", thinkingLevel=choice.thinking_level)
+        except JournalError as error:
+            self._services.complain(str(error))
+        setting.model, setting.level = choice.model, choice.thinking_level
 
     def use(self, catalog: CatalogView) -> None:
         """Models or credentials have changed. The session keeps its model, as the catalogue now describes it."""

@@ -46,7 +46,7 @@ class Prompting(Group):
             self._outbox.failed(ticket, refusal)
         else:
             text = self._expanded(command.message)
-            self._outbox.ok(ticket)
+            self._outbox.accepted(ticket, "started")
             self._session.cycle.start(UserMessage(_content(text, command), self._services.now()))
 
     def _enqueue(self, ticket: Ticket, kind: QueueKind, command: c.Prompt | c.Steer | c.FollowUp) -> None:
