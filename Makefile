@@ -12,13 +12,15 @@ PYTHON ?=
 CANDIDATES := $(if $(PYTHON),'$(PYTHON)',python3.13 python3.12 python3.11 python3)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test simulate check format clean compile
+.PHONY: help demo test simulate interop check contract format clean compile
 
 help:
 	@echo "make demo     play a short conversation against atomic --mode rpc (no key needed)"
 	@echo "make test     make check, then all tests (PYTEST_ARGS='-k name' narrows them)"
 	@echo "make simulate play SEEDS=100000 orders of the mail between the actors, and stop at the first that fails"
+	@echo "make interop  install clients that others wrote, from npm and PyPI, and let them drive atomic (needs npm)"
 	@echo "make check    format, lint, types and import layers"
+	@echo "make contract write docs/contract.md anew from the tests that show what it promises"
 	@echo "make format   format the sources and sort their imports"
 	@echo "make clean    remove .venv and the tools' caches"
 
@@ -34,6 +36,10 @@ SIMULATE_ARGS ?=
 simulate: $(VENV)/.installed
 	@$(PY) -m runtime.simulate --seeds $(SEEDS) $(SIMULATE_ARGS)
 
+# The clients go into INTEROP_CACHE (~/.cache/atomic-interop), 600 MB; docs/interop.md tells what was found.
+interop: $(VENV)/.installed-dev compile
+	$(PY) -m pytest -o python_files='interop_*.py' -o timeout=900 tests/interop $(PYTEST_ARGS)
+
 check: $(VENV)/.installed-dev
 	$(PY) -m ruff format --check --quiet --output-format concise $(SOURCES)
 	$(PY) -m ruff check --quiet --output-format concise $(SOURCES)
@@ -43,6 +49,9 @@ check: $(VENV)/.installed-dev
 # Without bytecode a start takes twice as long, and where PYTHONDONTWRITEBYTECODE is set nobody else writes it.
 compile: $(VENV)/.installed
 	@$(PY) -m compileall -q $(filter-out tests,$(SOURCES))
+
+contract: $(VENV)/.installed-dev
+	@$(PY) -m tests.house.contract_table
 
 format: $(VENV)/.installed-dev
 	$(PY) -m ruff check --quiet --fix-only --select I $(SOURCES)

@@ -49,6 +49,9 @@ class Actor(Generic[Mail]):
     def receive(self, mail: Mail) -> None:
         raise NotImplementedError
 
+    def ended(self) -> None:
+        """Runs once it has been stopped, after its last mail: the place to stop what it started for good."""
+
     def last_words(self, unread: list[Mail]) -> None:
         """Runs after an exception killed the actor, before its owner hears of it. `unread` is the mail that died with
         it, first the one that it was reading."""

@@ -233,6 +233,12 @@ class Commands(Struct, frozen=True):
     items: tuple[tuple[Ticket, Command | Rejected], ...]
 
 
+class PassOn(Struct, frozen=True):
+    """The desk's answer, to be told behind those of the commands that came before it."""
+
+    response: Record
+
+
 class NoMoreCommands(Struct, frozen=True):
     """Intake has sent its last to this session: another one is current."""
 
@@ -410,6 +416,7 @@ SessionMail = (
     | BecomeCurrent
     | Reload
     | NoMoreCommands
+    | PassOn
     | UseCatalog
     | CatalogAnswered
     | PreferenceSaved

@@ -231,10 +231,11 @@ class CompactionStart(Struct, rename="camel", tag_field="type", tag="compaction_
 
 
 class CompactionEnd(Struct, rename="camel", tag_field="type", tag="compaction_end"):
-    """`result` and `error_message` are independent: a committed boundary may be followed by a failure."""
+    """`result` is a `CompactionResult` or `None`. It and `error_message` are independent: a committed boundary may be
+    followed by a failure."""
 
     reason: CompactionReason
-    result: Raw | None
+    result: Any  # msgspec reads nothing but `null` into `Raw | None`
     aborted: bool
     will_retry: bool
     error_message: str | UnsetType = UNSET

@@ -79,7 +79,8 @@ class Released(Struct):
 
 
 class SessionState(Struct, rename="camel"):
-    """Data of `get_state`. `pending_message_count` counts both visible queues; `session_file` is absent in memory."""
+    """Data of `get_state`. `pending_message_count` counts both visible queues; `session_file` is absent in memory. The
+    contract does not show what has a default."""
 
     model: Model | None
     thinking_level: ThinkingLevel
@@ -91,8 +92,8 @@ class SessionState(Struct, rename="camel"):
     auto_compaction_enabled: bool
     message_count: int
     pending_message_count: int
-    queued_messages_paused: bool
-    resource_overlaps: list[Any]
+    queued_messages_paused: bool = False
+    resource_overlaps: list[Any] = []
     session_file: str | UnsetType = UNSET
     session_name: str | UnsetType = UNSET
     compaction_reason: CompactionReason | Literal["branchSummary"] | UnsetType = UNSET
@@ -175,7 +176,7 @@ class Catalogue(Struct, rename="camel"):
     """Data of `get_available_models` and `save_provider_credential`."""
 
     models: list[Model]
-    scoped_models: list[ScopedModel]
+    scoped_models: list[ScopedModel] = []
     custom_auth_providers: list[str] = []
     oauth_providers: list[Any] | UnsetType = UNSET
 
@@ -217,7 +218,7 @@ class LoggedOut(Struct, rename="camel"):
     provider: str
     auth_status: AuthStatus
     models: list[Model]
-    scoped_models: list[ScopedModel]
+    scoped_models: list[ScopedModel] = []
 
 
 class EffectiveLevel(Struct, rename="camel"):

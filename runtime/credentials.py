@@ -10,6 +10,7 @@ import os
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from actors.model.cloud_ambient import AMBIENT_PROVIDERS, CLOUD_APIS, ambient_source, cloud_variables
 from runtime.config_values import UnresolvedValue, is_command, missing_variables, resolve_value, shown, variable_names
 
 if TYPE_CHECKING:
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
 KEYLESS_PROVIDERS = frozenset({"scripted"})
 BEARER_VARIABLE = "ANTHROPIC_AUTH_TOKEN"
 BEARER_VARIABLES = frozenset({BEARER_VARIABLE, "AZURE_OPENAI_AD_TOKEN"})
-# Their credentials may also come from the surroundings, as the cloud's own tools find them.
-AMBIENT_PROVIDERS = frozenset({"amazon-bedrock", "google-vertex"})
-CLOUD_APIS = frozenset({"bedrock-converse-stream", "google-vertex", "azure-openai-responses"})
 ENVIRONMENT_KEYS = {
     "anthropic": (BEARER_VARIABLE, "ANTHROPIC_OAUTH_TOKEN", "ANTHROPIC_API_KEY"),
     "openai": ("OPENAI_API_KEY",),
@@ -124,7 +122,7 @@ class Credentials:
             return self._config_status(config.api_key)
         if names := self._variables(provider, self._env):
             return AuthStatus(True, "environment", names[0])
-        if source := self._ambient(provider):
+        if source := ambient_source(provider, self._env, self._is_file):
             return AuthStatus(True, "environment", source)
         return AuthStatus(provider in KEYLESS_PROVIDERS)
 
@@ -145,19 +143,11 @@ class Credentials:
         return Credential(api_key=api_key, bearer=bearer, headers=tuple(headers.items()))
 
     def _cloud_credential(self, provider: str, api: str, found: Credential) -> Credential:
-        from actors.model.cloud_ambient import cloud_variables
         from actors.model.cloud_request import CloudCredential
 
         stored = self._stored.get(provider)
         variables = cloud_variables(api, self._env, stored.env if stored else {})
         return CloudCredential(found.api_key, found.bearer, found.headers, variables)
-
-    def _ambient(self, provider: str) -> str | None:
-        if provider not in AMBIENT_PROVIDERS:
-            return None
-        from actors.model.cloud_ambient import ambient_source
-
-        return ambient_source(provider, self._env, self._is_file)
 
     def _key(self, provider: str, config: ProviderConfig | None, model: Model) -> tuple[str, str]:
         """API key and bearer token, at most one of them filled."""
@@ -225,9 +215,9 @@ def no_api_key_text(provider: str) -> str:
     subject = "the selected model" if provider == "unknown" else provider
     if provider in AMBIENT_PROVIDERS:
         return (
-            f"No credentials found for {subject}.\n\n"
-            "Set the variables of its cloud, make its credentials file, or give the provider an entry in auth.json;"
-            " docs/cloud.md shows them."
+            f"No API key found for {subject}.\n\n"
+            "Set the variables of its cloud, log in with the cloud's own tool, or give the provider an entry in"
+            " auth.json; docs/cloud.md shows them."
         )
     variables = ENVIRONMENT_KEYS.get(provider, ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"))
     return (

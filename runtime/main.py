@@ -55,14 +55,19 @@ def main(argv: list[str] | None = None) -> int:
     from runtime.wiring import STAMPS
 
     given = sys.argv[1:] if argv is None else argv
+    try:
+        cwd = os.getcwd()
+    except OSError as error:
+        complain(f"the working directory cannot be used: {error.strerror or error}")
+        return 1
     if given and given[0] in SUBCOMMANDS:
         from importlib import import_module
 
-        return int(import_module(SUBCOMMANDS[given[0]]).run(given[1:], os.environ, os.getcwd()))
+        return int(import_module(SUBCOMMANDS[given[0]]).run(given[1:], os.environ, cwd))
     piped = not os.isatty(0)
     options = parse_arguments(given, os.environ, terminal=not piped and os.isatty(1))
     try:
-        startup = load(options, os.environ, os.getcwd(), STAMPS)
+        startup = load(options, os.environ, cwd, STAMPS)
     except StartupError as error:
         complain(str(error))
         return 1
@@ -81,7 +86,7 @@ def main(argv: list[str] | None = None) -> int:
         from runtime.prompt_files import PromptFileError
 
         try:
-            plan = plan_one_shot(options, startup.session, os.getcwd(), reads_stdin=piped)
+            plan = plan_one_shot(options, startup.session, cwd, reads_stdin=piped)
         except PromptFileError as error:
             print(f"Error: {error}", file=sys.stderr)
             return 1

@@ -34,6 +34,7 @@ from actors.mail import (
 )
 
 DEADLINE_MS = 5000
+LAST_WORDS_MS = 1000
 UNANSWERED = "atomic ended before it could answer"
 """For a command that died on its way. In a run without a fault nobody gets it."""
 Phase = Literal["running", "closing input", "draining", "flushing", "over"]
@@ -51,6 +52,7 @@ class Root(Actor[RootMail]):
         self._waiting: set[str] = set()
         self._seen_progress = 0
         self._asked_for_the_rest = False
+        self._gave_up = False
 
     def connect(
         self,
@@ -150,9 +152,20 @@ class Root(Actor[RootMail]):
         if self.phase == "flushing" and self._progress() != self._seen_progress:
             self._arm_deadline()
             return
-        what = ", ".join(sorted(self._waiting)) or ("unread output" if self.phase == "flushing" else self.phase)
-        self._complain(f"gave up after {DEADLINE_MS / 1000:g} s; still there: {what}")
-        self._end()
+        if not self._gave_up:
+            what = ", ".join(sorted(self._waiting)) or ("unread output" if self.phase == "flushing" else self.phase)
+            self._complain(f"gave up after {DEADLINE_MS / 1000:g} s; still there: {what}")
+        if self._gave_up or self.phase == "flushing" or self._asked_for_the_rest:
+            self._end()
+        else:
+            self._last_words()
+
+    def _last_words(self) -> None:
+        """What hangs is left behind, but not without an answer to those who wait for it."""
+        self._gave_up = True
+        self.phase = "draining"
+        self._clock.tell(Arm("deadline", LAST_WORDS_MS, self.me))
+        self._answer_the_rest()
 
     def _end(self) -> None:
         self.phase = "over"

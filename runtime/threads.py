@@ -90,6 +90,9 @@ class _Thread(pykka.ThreadingActor):
         if self.actor_inbox.empty():
             self._actor.idle()
 
+    def on_stop(self) -> None:
+        self._actor.ended()
+
     def on_failure(
         self,
         exception_type: type[BaseException] | None,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 BEDROCK, VERTEX, AZURE = "bedrock-converse-stream", "google-vertex", "azure-openai-responses"
 # The provider ids whose credentials may come from the surroundings, without a key of ours.
-AMBIENT_PROVIDERS = {"amazon-bedrock": BEDROCK, "google-vertex": VERTEX}
+AMBIENT_PROVIDERS = frozenset({"amazon-bedrock", "google-vertex"})
 VARIABLES = {
     BEDROCK: (
         "AWS_ACCESS_KEY_ID",
@@ -33,6 +33,7 @@ VARIABLES = {
     ),
     AZURE: ("OPENAI_API_VERSION", "AZURE_OPENAI_API_VERSION", "AZURE_OPENAI_DEPLOYMENT_NAME_MAP"),
 }
+CLOUD_APIS = frozenset(VARIABLES)
 _AWS_SIGNS = (
     "AWS_PROFILE",
     "AWS_WEB_IDENTITY_TOKEN_FILE",

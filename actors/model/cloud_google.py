@@ -16,7 +16,7 @@ from actors.model.prompt import HttpRequest
 from actors.model.transport_contract import Abort, Aborted, TransportError
 
 if TYPE_CHECKING:
-    from actors.model.transport import Transport
+    from actors.model.cloud_request import Sender
 
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 _CODE = re.compile(r"[a-z]+(?:_[a-z]+)+")
@@ -25,7 +25,7 @@ _CODE = re.compile(r"[a-z]+(?:_[a-z]+)+")
 class GoogleTokens:
     """Used from many pumps at once: credentials are renewed before they are put here, and never changed after."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: Sender) -> None:
         self._transport = transport
         self._held: dict[str, tuple[Any, str | None]] = {}
 
@@ -61,7 +61,7 @@ class GoogleTokens:
 class _Asking:
     """What google-auth takes for a HTTP library."""
 
-    def __init__(self, transport: Transport, abort: Abort, failure: type[Exception]) -> None:
+    def __init__(self, transport: Sender, abort: Abort, failure: type[Exception]) -> None:
         self._transport = transport
         self._abort = abort
         self._failure = failure

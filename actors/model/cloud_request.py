@@ -5,8 +5,16 @@ What crosses from the pure dialects into the transport. Neither `repr` shows a s
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
 from actors.model.prompt import Credential, HttpRequest
 from protocol.model import Model
+
+if TYPE_CHECKING:
+    from actors.model.transport_contract import Abort
 
 SCHEME = "cloud:"
 
@@ -15,7 +23,7 @@ class CloudCredential(Credential, frozen=True):
     """`variables` are the cloud's own (region, profile, project, key pair), from the environment under what auth.json
     says for the provider. A key or a bearer token besides wins over what they could sign with."""
 
-    variables: dict[str, str] = {}
+    variables: dict[str, str] = msgspec.field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"{super().__repr__()[:-1]}, variables=[{', '.join(self.variables)}])"
@@ -35,3 +43,18 @@ class CloudRequest(HttpRequest, frozen=True):
     def given_token(self) -> str:
         """The key or token that the user gave, if any."""
         return self.credential.bearer or self.credential.api_key
+
+
+class Sender(Protocol):
+    """What the clouds need of the transport."""
+
+    def stream(
+        self,
+        build: Callable[[], HttpRequest],
+        abort: Abort,
+        on_head: Callable[[int, Mapping[str, str]], None],
+        on_bytes: Callable[[bytes], None],
+        method: str = "POST",
+    ) -> None: ...
+
+    def close(self) -> None: ...

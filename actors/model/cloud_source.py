@@ -24,9 +24,8 @@ from actors.model.cloud_signing import (
 )
 
 if TYPE_CHECKING:
-    from actors.model.cloud_request import CloudRequest
+    from actors.model.cloud_request import CloudRequest, Sender
     from actors.model.prompt import HttpRequest
-    from actors.model.transport import Transport
     from actors.model.transport_contract import Abort, TransportSettings
 
 OnHead = Callable[[int, Mapping[str, str]], None]
@@ -36,12 +35,13 @@ _TOKEN_CONNECT_S, _TOKEN_S = 5.0, 30.0
 
 
 class CloudSource:
-    """One per process. `stream` has the contract of `Transport.stream`."""
+    """One per process. `stream` has the contract of `Transport.stream`. `tokens` sends the requests for tokens, with
+    `token_settings`; it is closed with this."""
 
-    def __init__(self, transport: Transport, settings: TransportSettings) -> None:
+    def __init__(self, transport: Sender, tokens: Sender) -> None:
         self._transport = transport
-        self._tokens = type(transport)(_for_tokens(settings))
-        self._google = GoogleTokens(self._tokens)
+        self._tokens = tokens
+        self._google = GoogleTokens(tokens)
         self._aws = AwsCredentials()
 
     def close(self) -> None:
@@ -90,7 +90,7 @@ class _Answer:
             self._on_bytes(told)
 
 
-def _for_tokens(settings: TransportSettings) -> TransportSettings:
+def token_settings(settings: TransportSettings) -> TransportSettings:
     """A token is a short answer. Metadata servers are never behind a proxy."""
     connect = min(settings.connect_timeout_s or _TOKEN_CONNECT_S, _TOKEN_CONNECT_S)
     return replace(

@@ -89,10 +89,12 @@ class Transport:
         return self._scripted.setdefault("source", ScriptedSource())
 
     def _cloud_source(self) -> Any:
-        from actors.model.cloud_source import CloudSource
+        from actors.model.cloud_source import CloudSource, token_settings
 
-        # Made once, and looked up before: it holds tokens.
-        return self._clouds.get("source") or self._clouds.setdefault("source", CloudSource(self, self._settings))
+        # Two threads may both make one: the first stays, since it holds tokens.
+        if (known := self._clouds.get("source")) is not None:
+            return known
+        return self._clouds.setdefault("source", CloudSource(self, Transport(token_settings(self._settings))))
 
     def _route(self, url: str) -> Route:
         try:

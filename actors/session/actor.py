@@ -28,6 +28,7 @@ from actors.mail import (
     ForkReady,
     ForkRefused,
     NoMoreCommands,
+    PassOn,
     PreferenceSaved,
     QueueChanged,
     QueuedMessage,
@@ -120,6 +121,7 @@ class Session(Actor[SessionMail]):
             DescribeFork: self._describe_fork,
             Reload: self._begin_reload,
             BecomeCurrent: self._become_current,
+            PassOn: lambda mail: self.outbox.record(mail.response),
         }
         self._at_once: dict[type[Any], Callable[[Any], None]] = {
             Commands: self._take_commands,
@@ -155,6 +157,12 @@ class Session(Actor[SessionMail]):
             self.when_settled_with_queue(lambda: in_order(mail))
         self._move_on()
         self.outbox.send()
+
+    def ended(self) -> None:
+        self.queue.stop()
+
+    def last_words(self, unread: list[SessionMail]) -> None:
+        self.queue.stop()
 
     # -- commands
 

@@ -28,6 +28,7 @@ from actors.mail import (
     IntakeMail,
     NoMoreCommands,
     OpenFirst,
+    PassOn,
     Record,
     Reload,
     Replace,
@@ -128,6 +129,7 @@ class SessionDesk(Actor[SessionDeskMail]):
         self._current = 0
         self._last_key = 0
         self._replacement: Replacement | None = None
+        self._passed_on: Record | None = None
         self._deaths: dict[str, int] = {}
         self._dead: dict[int, tuple[Slot, str]] = {}
         self._closing = False
@@ -172,7 +174,7 @@ class SessionDesk(Actor[SessionDeskMail]):
     # -- replacing
 
     def _replace(self, ticket: Ticket, command: c.Command) -> None:
-        self._replacement = Replacement(ticket)
+        self._replacement, self._passed_on = Replacement(ticket), None
         slot = self._slots.get(self._current)
         if self._closing or slot is None:
             self._refuse(CLOSING if self._closing else "the session is being opened again")
@@ -286,9 +288,16 @@ class SessionDesk(Actor[SessionDeskMail]):
             self._refuse(error)
 
     def _refuse(self, error: str) -> None:
-        """The session that is current stays."""
-        if self._replacement is not None:
-            self._answer(self._replacement.ticket.failed(error))
+        """The session that is current stays. It passes the refusal on, behind its answers to what came before."""
+        if self._replacement is None:
+            return
+        refusal = self._replacement.ticket.failed(error)
+        slot = self._slots.get(self._current)
+        if slot is None or self._closing:
+            self._answer(refusal)
+            return
+        self._replacement, self._passed_on = None, refusal
+        slot.address.tell(PassOn(refusal))
 
     def _answer(self, response: Record) -> None:
         self._replacement = None
@@ -333,6 +342,8 @@ class SessionDesk(Actor[SessionDeskMail]):
         slot = self._slots.pop(key, None)
         if slot is None:  # it had nothing left to do
             return
+        if key == self._current and self._passed_on is not None:
+            self._writer.tell(Write((self._passed_on,)))  # the Writer lets it through only once
         self._complain(f"the session died and is opened again: {error}")
         name = slot.opened.journal.path or slot.opened.header.id
         died, self._deaths[name] = self._deaths.get(name), self._now()
@@ -408,4 +419,12 @@ def _directory_of(opened: OpenedSession) -> str | None:
 
 
 def _same_file(one: str, other: str) -> bool:
-    return os.path.realpath(one) == os.path.realpath(other)
+    """Also by another name; a file that is not there yet is known by its path alone."""
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        pass
+    try:
+        return os.path.realpath(one) == os.path.realpath(other)
+    except OSError:  # a relative path, and the folder that it starts from is gone
+        return False

@@ -141,6 +141,7 @@ class SimulatedAddress(Generic[Mail]):
                 self._owner.tell(Down(self._key, describe(error)))
 
     def _end(self) -> None:
+        self.actor.ended()
         self.is_over = True
         self._inbox.clear()
 

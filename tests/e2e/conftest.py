@@ -15,6 +15,7 @@ import pytest
 
 from conformance.driver import Agent
 from conformance.model_server import ModelServer
+from tests.house.contract_table import claims, unseen
 
 ROOT = Path(__file__).resolve().parents[2]
 _OWN_PREFIXES = ("ANTHROPIC", "OPENAI", "ATOMIC_", "PI_")
@@ -91,8 +92,26 @@ def home(tmp_path: Path, server: ModelServer) -> Home:
     return Home(tmp_path, server.url)
 
 
+_AGENTS = pytest.StashKey[list[Agent]]()
+
+
 @pytest.fixture
-def agent(home: Home) -> Iterator[Callable[..., Agent]]:
+def watched(request: pytest.FixtureRequest) -> list[Agent]:
+    """The agents whose records bear out the markers `shows` of this test."""
+    return request.node.stash.setdefault(_AGENTS, [])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """A test that passes has seen what its markers `shows` claim."""
+    yield
+    claimed = [claim for mark in item.iter_markers("shows") for claim in claims(mark.args, **mark.kwargs)]
+    records = [record for agent in item.stash.get(_AGENTS, []) for record in agent.records]
+    assert unseen(claimed, records) == []
+
+
+@pytest.fixture
+def agent(home: Home, watched: list[Agent]) -> Iterator[Callable[..., Agent]]:
     """`agent(*args, provider="fa", model="m", session=True, env={}, cwd=None)` starts `atomic --mode rpc`, with its
     session dir or with `--no-session`. The end of the test closes every one and fails for any fault of the protocol."""
     with ExitStack() as running:
@@ -110,7 +129,8 @@ def agent(home: Home) -> Iterator[Callable[..., Agent]]:
             # without an installed script the packages are found by path, since the working folder is another one
             path = {"PYTHONPATH": str(ROOT)} if "-m" in command[:2] else {}
             environment = {**home.environment(), **path, **(env or {})}
-            return running.enter_context(Agent(command, cwd=cwd or home.cwd, env=environment))
+            watched.append(running.enter_context(Agent(command, cwd=cwd or home.cwd, env=environment)))
+            return watched[-1]
 
         yield start
 

@@ -53,6 +53,7 @@ def stored(home: Any) -> Record:
 # ---- saving and logging out --------------------------------------------------------------------------------------
 
 
+@pytest.mark.shows("save_provider_credential")
 def test_a_saved_credential_opens_its_provider_for_the_rest_of_the_same_write(
     agent: Start, home: Any, server: ModelServer
 ) -> None:
@@ -83,6 +84,7 @@ def test_a_session_that_starts_later_knows_the_credential(agent: Start) -> None:
         assert a.wait({"type": "response", "id": "3"})["success"]
 
 
+@pytest.mark.shows("logout_provider")
 def test_a_logout_closes_the_provider_and_tells_what_is_left(agent: Start, home: Any) -> None:
     (home.agent_dir / "auth.json").write_text(json.dumps({"closed": KEY, "other": KEY}))
     (home.agent_dir / "auth.json").chmod(0o600)
@@ -120,6 +122,7 @@ def test_a_key_of_the_command_line_holds_until_the_logout(agent: Start, home: An
     assert not (home.agent_dir / "auth.json").exists()
 
 
+@pytest.mark.shows("save_provider_credential", "logout_provider", error="Failed to parse auth.json…")
 def test_a_malformed_auth_json_is_never_written(agent: Start, home: Any) -> None:
     broken = '{"fa": {"type": "api_key", "key": "k"},}'
     with agent() as a:
@@ -185,6 +188,10 @@ def test_a_key_from_a_command_runs_once_a_process_and_never_for_a_listing(
 # ---- logging in --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.shows("login_provider", error="Provider login requires an interactive input host")
+@pytest.mark.shows("login_provider", error="Provider does not support API-key login: …")
+@pytest.mark.shows("login_provider", error="Unknown OAuth provider: …")
+@pytest.mark.shows("cancel_login_provider")
 def test_a_login_tells_that_nobody_can_be_asked_here(agent: Start) -> None:
     with agent() as a:
         interactive = "Provider login requires an interactive input host"

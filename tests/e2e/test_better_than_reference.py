@@ -89,6 +89,10 @@ def assistant(id_: str, parent: str, text: str) -> str:
 # ---- prompts -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.shows(
+    "prompt",
+    error="Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message.",
+)
 def test_of_two_prompts_in_one_write_one_starts_and_the_other_is_refused_as_busy(
     agent: Start, server: ModelServer
 ) -> None:
@@ -102,6 +106,7 @@ def test_of_two_prompts_in_one_write_one_starts_and_the_other_is_refused_as_busy
 
 
 @pytest.mark.parametrize("behaviour", ["steer", "followUp"])
+@pytest.mark.shows("prompt", events=["queue_update"])
 def test_of_two_prompts_in_one_write_the_second_is_queued_as_it_asks(
     agent: Start, server: ModelServer, behaviour: str
 ) -> None:
@@ -209,6 +214,7 @@ def test_the_bash_result_of_a_session_that_was_never_saved_is_kept(agent: Start)
         assert bash_outputs(path) == ["FIRST\n"]
 
 
+@pytest.mark.shows("new_session", events=["queue_update", "agent_end", "agent_settled"])
 def test_a_replacement_tells_of_the_queue_that_it_empties(agent: Start) -> None:
     with agent() as a:
         a.request("prompt", message="HANG half")
@@ -226,6 +232,7 @@ def test_a_replacement_tells_of_the_queue_that_it_empties(agent: Start) -> None:
         a.none_since({"type": "agent_start"}, since)
 
 
+@pytest.mark.shows("switch_session", error="Stored session working directory does not exist: …")
 def test_a_session_whose_successor_cannot_stand_stays_current(agent: Start, home: Any) -> None:
     gone = write_session(home, cwd="/no/such/folder")
     not_a_session = home.sessions / "notes.jsonl"

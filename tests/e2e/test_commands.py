@@ -67,6 +67,7 @@ def settings(home: Any) -> Record:
 # ---- state -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.shows("get_state", "get_last_assistant_text")
 def test_get_state_tells_everything_about_a_fresh_session(agent: Start, home: Any) -> None:
     with agent() as a:
         state = data(a, "get_state")
@@ -84,6 +85,7 @@ def test_get_state_tells_everything_about_a_fresh_session(agent: Start, home: An
         assert data(a, "get_last_assistant_text") == {"text": "hi"}
 
 
+@pytest.mark.shows("get_messages", "get_fork_messages")
 def test_a_session_without_an_answer_has_no_last_text(agent: Start) -> None:
     with agent() as a:
         assert data(a, "get_last_assistant_text") == {"text": None}
@@ -91,6 +93,8 @@ def test_a_session_without_an_answer_has_no_last_text(agent: Start) -> None:
         assert data(a, "get_fork_messages") == {"messages": []}
 
 
+@pytest.mark.shows("get_entries")
+@pytest.mark.shows("get_entries", error="Entry not found: …")
 def test_entries_come_in_the_order_of_the_file_and_from_a_cursor(agent: Start) -> None:
     with agent() as a:
         a.prompt("SAY one")
@@ -104,6 +108,8 @@ def test_entries_come_in_the_order_of_the_file_and_from_a_cursor(agent: Start) -
         assert refusal(a, "get_entries", since="nope") == "Entry not found: nope"
 
 
+@pytest.mark.shows("get_tree", "set_label")
+@pytest.mark.shows("set_label", error="Entry … not found")
 def test_the_tree_shows_branches_and_labels(agent: Start) -> None:
     with agent() as a:
         a.prompt("SAY one")
@@ -125,6 +131,10 @@ def test_the_tree_shows_branches_and_labels(agent: Start) -> None:
         assert refusal(a, "set_label", entryId="nope", label="x") == "Entry nope not found"
 
 
+@pytest.mark.shows("navigate_tree")
+@pytest.mark.shows("navigate_tree", error="Entry … not found")
+@pytest.mark.shows("navigate_tree", error="navigate_tree with options.summarize is not supported yet")
+@pytest.mark.shows("navigate_tree", error="Wait for the current response to finish before navigating the session tree.")
 def test_navigate_tree(agent: Start, server: ModelServer) -> None:
     with agent() as a:
         a.prompt("SAY one")
@@ -155,6 +165,7 @@ def test_going_back_before_the_first_message_starts_a_new_branch_at_the_root(age
         assert roles(a) == ["user", "assistant"] and len(user_entries(a)) == 2
 
 
+@pytest.mark.shows("get_session_stats")
 def test_stats_count_every_branch(agent: Start, server: ModelServer) -> None:
     server.script(tool("bash", {"command": "echo x"}, id="t1"), text("done"))
     with agent() as a:
@@ -171,6 +182,8 @@ def test_stats_count_every_branch(agent: Start, server: ModelServer) -> None:
         assert stats["sessionFile"] == str(session_path(a)) and stats["sessionId"] == data(a, "get_state")["sessionId"]
 
 
+@pytest.mark.shows("set_session_name", events=["session_info_changed"])
+@pytest.mark.shows("set_session_name", error="Session name cannot be empty")
 def test_names_are_trimmed_told_and_kept(agent: Start) -> None:
     with agent() as a:
         a.prompt("SAY one")
@@ -197,6 +210,7 @@ def test_images_reach_the_provider_and_stay_in_the_session(agent: Start, server:
         assert "images" in refusal(a, "prompt", message="x", images=[{"type": "text", "text": "no"}])
 
 
+@pytest.mark.shows("prompt", error="No API key found for ….")
 def test_a_prompt_without_a_usable_model_is_refused_with_the_reason(agent: Start, home: Any) -> None:
     content = json.loads((home.agent_dir / "models.json").read_text())
     for provider in content["providers"].values():
@@ -208,6 +222,7 @@ def test_a_prompt_without_a_usable_model_is_refused_with_the_reason(agent: Start
         assert [record["type"] for record in a.records] == ["response", "response"]
 
 
+@pytest.mark.shows("clear_queue", events=["queue_update"])
 def test_clear_queue_gives_back_what_waited_and_tells_it_once(agent: Start) -> None:
     with agent() as a:
         data(a, "steer", message="s")
@@ -219,6 +234,7 @@ def test_clear_queue_gives_back_what_waited_and_tells_it_once(agent: Start) -> N
         assert [record["type"] for record in a.records[since:]] == ["queue_update", "response"] * 2
 
 
+@pytest.mark.shows("set_steering_mode", "set_follow_up_mode")
 def test_queue_modes_are_saved_and_hold_in_the_next_session(agent: Start, home: Any) -> None:
     home.write_settings({"mine": {"kept": True}})
     with agent() as a:
@@ -237,6 +253,8 @@ def test_queue_modes_are_saved_and_hold_in_the_next_session(agent: Start, home: 
 # ---- models ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.shows("set_model", events=["model_changed"])
+@pytest.mark.shows("set_model", error="Model not found: …/…")
 def test_set_model_answers_with_the_model_tells_the_change_and_writes_an_entry(
     agent: Start, server: ModelServer, home: Any
 ) -> None:
@@ -260,6 +278,7 @@ def test_set_model_answers_with_the_model_tells_the_change_and_writes_an_entry(
     assert (settings(home)["defaultProvider"], settings(home)["defaultModel"]) == ("fo", "m")
 
 
+@pytest.mark.shows("get_available_models")
 def test_only_models_with_a_credential_are_available_and_never_the_scripted_one(agent: Start) -> None:
     with agent() as a:
         told = data(a, "get_available_models")
@@ -335,6 +354,7 @@ def test_exclude_from_context_keeps_a_result_from_the_model(agent: Start, server
                 e.get("message", {}).get("role") == "bashExecution"] == [None, True]  # fmt: skip
 
 
+@pytest.mark.shows("abort_bash")
 def test_abort_bash_takes_every_id_that_a_request_may_have(agent: Start) -> None:
     with agent() as a:
         a.send("bash", id="other", command="echo up; exec sleep 309")
@@ -375,6 +395,7 @@ def test_what_cannot_be_run_is_refused_and_recorded_nowhere(agent: Start, home: 
 # ---- sessions ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.shows("new_session")
 def test_new_session_keeps_the_old_file_and_names_its_parent(agent: Start, home: Any) -> None:
     with agent() as a:
         a.prompt("SAY one")
@@ -387,6 +408,7 @@ def test_new_session_keeps_the_old_file_and_names_its_parent(agent: Start, home:
         assert len(home.session_files()) == 2
 
 
+@pytest.mark.shows("switch_session")
 def test_switch_session_goes_there_and_back(agent: Start) -> None:
     with agent() as a:
         a.prompt("SAY one")
@@ -416,6 +438,7 @@ def test_switching_to_the_current_file_reads_it_again(agent: Start) -> None:
         assert roles(a) == ["user", "assistant", "assistant", "user", "assistant"]
 
 
+@pytest.mark.shows("switch_session", events=["agent_end", "agent_settled"])
 def test_switching_to_the_current_file_while_it_runs_ends_the_run_first(agent: Start) -> None:
     with agent() as a:
         a.request("prompt", message="HANG half")
@@ -437,6 +460,8 @@ def test_a_path_that_does_not_exist_becomes_a_session_with_its_first_message(age
         assert entries(path)[0]["cwd"] == str(home.cwd)
 
 
+@pytest.mark.shows("switch_session", "import_session", error="Session file is not a valid atomic session: …")
+@pytest.mark.shows("switch_session", error="Session file is a directory: …")
 def test_an_empty_file_becomes_a_session_and_another_file_is_never_written_to(agent: Start, home: Any) -> None:
     empty, notes, folder = home.sessions / "empty.jsonl", home.sessions / "notes.md", home.sessions / "folder"
     empty.touch()
@@ -460,6 +485,9 @@ def test_an_empty_file_becomes_a_session_and_another_file_is_never_written_to(ag
     assert not (home.sessions / "notes.md.importing").exists()
 
 
+@pytest.mark.shows("import_session")
+@pytest.mark.shows("import_session", error="File not found: …")
+@pytest.mark.shows("import_session", error="import_session: the session at … is open here, so it cannot be overwritten")
 def test_import_copies_a_file_and_opens_the_copy(agent: Start, home: Any, tmp_path: Path) -> None:
     with agent() as a:
         a.prompt("SAY one")
@@ -480,6 +508,8 @@ def test_import_copies_a_file_and_opens_the_copy(agent: Start, home: Any, tmp_pa
         assert data(a, "bash", command="pwd")["output"] == f"{tmp_path}\n"
 
 
+@pytest.mark.shows("fork")
+@pytest.mark.shows("fork", error="Invalid entry ID for forking")
 def test_fork_starts_before_a_user_message(agent: Start) -> None:
     with agent() as a:
         a.prompt("SAY one")
@@ -498,6 +528,11 @@ def test_fork_starts_before_a_user_message(agent: Start) -> None:
         assert roles(a) == []
 
 
+@pytest.mark.shows("clone")
+@pytest.mark.shows(
+    "clone",
+    error="This session has not been saved yet. Wait for the first assistant response before cloning or forking it.",
+)
 def test_clone_copies_all_up_to_the_leaf(agent: Start) -> None:
     with agent() as a:
         unsaved = refusal(a, "clone")
@@ -596,6 +631,8 @@ LATER: dict[str, Record] = {
 }
 
 
+@pytest.mark.shows("abort_retry", "abort_compaction", "cancel_login_provider")
+@pytest.mark.shows("compact", error="compact is not supported yet")
 def test_commands_of_later_say_so_and_their_cancels_succeed(agent: Start) -> None:
     with agent() as a:
         for name, fields in LATER.items():
@@ -604,6 +641,8 @@ def test_commands_of_later_say_so_and_their_cancels_succeed(agent: Start) -> Non
             assert a.request(name, provider="x")["success"], name
 
 
+@pytest.mark.shows("*", error="Unknown command: …")
+@pytest.mark.shows("*", error="Failed to parse command: …")
 def test_unknown_commands_and_records_that_are_none(agent: Start) -> None:
     with agent() as a:
         assert refusal(a, "foobar") == "Unknown command: foobar"

@@ -6,7 +6,11 @@ import subprocess
 import sys
 from typing import Any
 
+import pytest
 
+
+@pytest.mark.shows("export_html")
+@pytest.mark.shows("export_html", error="Nothing to export yet - start a conversation first")
 def test_a_session_is_exported_where_the_client_wants_it_or_beside_the_program(agent: Any, home: Any) -> None:
     with agent() as a:
         assert a.request("export_html")["error"] == "Nothing to export yet - start a conversation first"
@@ -30,6 +34,7 @@ def test_paths_that_cannot_be_written_are_refused_and_the_next_command_runs(agen
         assert a.request("get_state")["success"]
 
 
+@pytest.mark.shows("export_html", error="Cannot export in-memory session to HTML")
 def test_a_session_in_memory_has_nothing_to_export(agent: Any) -> None:
     with agent(session=False) as a:
         a.prompt("hello")

@@ -409,6 +409,7 @@ def test_a_session_file_that_was_removed_is_told_not_written_into_the_void(agent
 # ---- two processes on one file -----------------------------------------------------------------------------------
 
 
+@pytest.mark.shows("switch_session", error="Session file is in use by another process: …")
 def test_a_second_process_on_a_live_session_is_refused_until_the_first_is_gone(agent: Start) -> None:
     first = agent()
     first.prompt("SAY one")

@@ -52,6 +52,7 @@ def entries(a: Agent, kind: str) -> list[Record]:
 # ---- switching ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.shows("set_model", events=["thinking_level_changed", "model_changed"])
 def test_a_switch_tells_the_level_then_the_model_then_answers(agent: Start) -> None:
     with agent(model="think") as a:
         cursor = a.cursor
@@ -86,6 +87,7 @@ def test_a_switch_is_saved_only_when_asked(agent: Start, home: Any) -> None:
     assert saved["defaultThinkingLevel"] == "medium"  # the model that was saved last cannot think
 
 
+@pytest.mark.shows("cycle_model", events=["model_changed"])
 def test_cycling_goes_through_all_models_both_ways_and_wraps(agent: Start) -> None:
     with agent() as a:
         names = [f"{model['provider']}/{model['id']}" for model in data(a, "get_available_models")["models"]]
@@ -100,6 +102,7 @@ def test_cycling_goes_through_all_models_both_ways_and_wraps(agent: Start) -> No
         assert sources == {"cycle"}
 
 
+@pytest.mark.shows("cycle_model", events=["thinking_level_changed"])
 def test_cycling_stays_in_the_scope_and_takes_its_levels(agent: Start, home: Any) -> None:
     with agent("--models", "fa/think:high,fa/m2") as a:
         scope = data(a, "get_available_models")["scopedModels"]
@@ -135,13 +138,14 @@ def test_a_client_sees_the_switches_of_a_model_under_both_names(agent: Start, ho
 
 
 @pytest.fixture
-def locked(home: Any) -> Callable[..., Agent]:
+def locked(home: Any, watched: list[Agent]) -> Callable[..., Agent]:
     """`locked(*args)` starts an agent whose settings name a provider that is not there."""
 
     def start(*args: str) -> Agent:
         home.write_settings({"defaultProvider": "gone", "defaultModel": "m"})
         command, cwd, env = program_without_model(home)
-        return Agent([*command, *args], cwd=cwd, env=env)
+        watched.append(Agent([*command, *args], cwd=cwd, env=env))
+        return watched[-1]
 
     return start
 
@@ -155,6 +159,10 @@ def program_without_model(home: Any) -> tuple[list[str], Path, dict[str, str]]:
     return [*command, "--mode", "rpc", "--no-session"], home.cwd, environment
 
 
+@pytest.mark.shows(
+    "prompt",
+    error="Configured default model is unavailable or unsupported. Update defaultProvider/defaultModel or use /model.",
+)
 def test_an_unsupported_default_refuses_prompts_until_a_model_is_chosen(locked: Callable[..., Agent]) -> None:
     with locked() as a:
         state = data(a, "get_state")
@@ -193,6 +201,7 @@ def test_cycling_that_finds_nothing_leaves_the_block(locked: Callable[..., Agent
 # ---- levels ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.shows("set_thinking_level", events=["thinking_level_changed"])
 def test_a_level_is_clamped_told_once_and_answered_with_its_model(agent: Start) -> None:
     with agent(model="think") as a:
         cursor = a.cursor
@@ -204,6 +213,8 @@ def test_a_level_is_clamped_told_once_and_answered_with_its_model(agent: Start) 
         assert len(entries(a, "thinking_level_change")) == 2
 
 
+@pytest.mark.shows("cycle_thinking_level", events=["thinking_level_changed"])
+@pytest.mark.shows("get_available_thinking_levels")
 def test_levels_cycle_and_wrap(agent: Start) -> None:
     with agent("--thinking", "medium", model="think") as a:
         assert data(a, "get_available_thinking_levels") == {"levels": ["off", "minimal", "low", "medium", "high"]}
@@ -265,6 +276,7 @@ def test_what_is_saved_holds_in_a_session_that_starts_in_the_same_write(
 # ---- switches ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.shows("set_auto_compaction", "set_auto_retry")
 def test_the_switches_of_compaction_and_retry_are_saved(agent: Start, home: Any) -> None:
     with agent() as a:
         assert data(a, "get_state")["autoCompactionEnabled"] is True
@@ -299,6 +311,7 @@ def test_a_broken_settings_file_survives_every_command_that_saves(agent: Start, 
 # ---- reading the files again -------------------------------------------------------------------------------------
 
 
+@pytest.mark.shows("refresh_models")
 def test_a_refresh_reads_models_and_keys_again_and_tells_faults(agent: Start, home: Any) -> None:
     with agent() as a:
         models = json.loads((home.agent_dir / "models.json").read_text())

@@ -78,6 +78,19 @@ def waiting(home: Any) -> tuple[str, Callable[[], None]]:
 # ---- turns -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.shows(
+    "prompt",
+    events=[
+        "agent_start",
+        "turn_start",
+        "message_start",
+        "message_update",
+        "message_end",
+        "turn_end",
+        "agent_end",
+        "agent_settled",
+    ],
+)
 def test_a_text_answer(agent: Start) -> None:
     with agent() as a:
         assert run(a, "SAY hello you") == [
@@ -85,6 +98,7 @@ def test_a_text_answer(agent: Start) -> None:
         ]  # fmt: skip
 
 
+@pytest.mark.shows("prompt", events=["tool_execution_start", "tool_execution_end"])
 def test_a_tool_turn(agent: Start, server: ModelServer) -> None:
     server.script(tool("bash", {"command": "echo out"}, id="t1"), text("done"))
     with agent() as a:
@@ -243,6 +257,8 @@ def test_an_abort_in_the_text_keeps_what_was_said(agent: Start) -> None:
         assert (reply["stopReason"], texts(reply)) == ("aborted", "half a reply")
 
 
+@pytest.mark.shows("prompt", events=["tool_execution_update"])
+@pytest.mark.shows("abort", events=["agent_end", "agent_settled"])
 def test_an_abort_in_a_tool_reports_its_result_and_then_ends_the_run(agent: Start, server: ModelServer) -> None:
     server.script(tool("bash", {"command": "echo up; sleep 300"}, id="t1"), text("never"))
     with agent() as a:
@@ -304,6 +320,7 @@ def test_what_still_waits_after_an_abort_runs_by_itself(agent: Start, server: Mo
         ]  # fmt: skip
 
 
+@pytest.mark.shows("pause_queued_messages", "resume_queued_messages")
 def test_after_pause_and_abort_nothing_runs_until_resume_and_a_prompt(agent: Start, server: ModelServer) -> None:
     with agent() as a:
         a.request("prompt", message="HANG half")
@@ -395,6 +412,7 @@ def test_steering_goes_before_follow_ups(agent: Start, server: ModelServer, home
         assert updates == [([], ["later"]), ([], [])]
 
 
+@pytest.mark.shows("steer", events=["queue_update"])
 def test_a_steer_given_while_idle_joins_the_first_turn_of_the_next_prompt(agent: Start, server: ModelServer) -> None:
     with agent() as a:
         since = a.cursor
@@ -407,6 +425,7 @@ def test_a_steer_given_while_idle_joins_the_first_turn_of_the_next_prompt(agent:
         assert len(server.requests) == 1
 
 
+@pytest.mark.shows("follow_up", events=["queue_update"])
 def test_a_follow_up_given_while_idle_waits_for_the_stop_of_the_next_run(agent: Start) -> None:
     with agent() as a:
         a.request("follow_up", message="SAY after")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from conformance.model_server import ModelServer
 
 SKILL = "---\nname: greet\ndescription: how to greet\n---\nSay hello twice.\n"
@@ -21,6 +23,7 @@ def sent(server: ModelServer) -> str:
     return content if isinstance(content, str) else "".join(block["text"] for block in content)
 
 
+@pytest.mark.shows("get_commands")
 def test_templates_and_skills_are_listed_with_where_they_come_from(agent: Any, home: Any) -> None:
     write(home.agent_dir / "prompts" / "review.md", "---\ndescription: look at it\n---\nReview $1")
     write(home.agent_dir / "skills" / "greet" / "SKILL.md", SKILL)
@@ -56,6 +59,7 @@ def test_a_skill_is_told_to_the_model_and_expanded_on_demand(agent: Any, home: A
     assert "Say hello twice." in sent(server) and sent(server).endswith("the team")
 
 
+@pytest.mark.shows("prompt", events=["extension_error"])
 def test_an_unknown_qualified_skill_is_an_extension_error_and_stays_literal(
     agent: Any, home: Any, server: ModelServer
 ) -> None:
@@ -67,6 +71,7 @@ def test_an_unknown_qualified_skill_is_an_extension_error_and_stays_literal(
     assert sent(server) == "/skill:greet@nowhere hi"
 
 
+@pytest.mark.shows("reload")
 def test_reload_reads_templates_anew_and_a_new_session_does_too(agent: Any, home: Any) -> None:
     def names(a: Any) -> list[str]:
         return [each["name"] for each in a.request("get_commands")["data"]["commands"]]
@@ -82,6 +87,8 @@ def test_reload_reads_templates_anew_and_a_new_session_does_too(agent: Any, home
         assert names(a) == ["one", "two"]
 
 
+@pytest.mark.shows("get_shortcuts", "get_command_completions")
+@pytest.mark.shows("invoke_shortcut", error="Shortcut not found: …")
 def test_what_only_extensions_bring_is_empty_or_refused(agent: Any) -> None:
     with agent() as a:
         assert a.request("get_shortcuts")["data"] == {"shortcuts": []}

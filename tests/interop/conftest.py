@@ -1,8 +1,8 @@
 """Clients that others wrote, installed from npm and PyPI, against `atomic --mode rpc` and a scripted provider.
 
 No part of `make test`: `make interop` runs the files named `interop_*.py`. The clients are installed once into
-`$INTEROP_CACHE` (`~/.cache/atomic-interop`), each into a folder of its own. What one does is in `clients/`: a program in
-its language that goes through the same steps and prints what came of each as one JSON object.
+`$INTEROP_CACHE` (`~/.cache/atomic-interop`), each into a folder of its own. What a client does is in `clients/`: a
+program in its language that goes through the same steps and prints what came of each as one JSON object.
 """
 
 from __future__ import annotations

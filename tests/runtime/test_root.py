@@ -141,8 +141,18 @@ def test_the_deadline_names_what_still_lives_and_ends_the_process(
 ) -> None:
     bench.tell(*mails, Tick("deadline"))
     assert bench.complaints == [f"gave up after 5 s; still there: {what}"]
+    if what != "unread output":
+        assert bench.intake.drain()[-1] == AnswerOpen("atomic ended before it could answer", last=True)
+        bench.tell(Tick("deadline"))
     assert bench.state[0] == "over"
-    assert bench.sweeps == 1
+    assert bench.sweeps == 1 and len(bench.complaints) == 1
+
+
+def test_what_is_open_at_the_deadline_is_answered_and_flushed(bench: Bench) -> None:
+    bench.tell(InputEnded(), Tick("deadline"), ANSWERED)
+    assert bench.writer.drain() == [CloseWriter()]
+    bench.tell(WriterClosed())
+    assert bench.state == ("over", 0)
 
 
 def test_a_client_that_still_reads_gets_more_time(bench: Bench) -> None:
@@ -158,6 +168,8 @@ def test_a_client_that_still_reads_gets_more_time(bench: Bench) -> None:
 def test_progress_of_the_client_does_not_excuse_a_part_that_hangs(bench: Bench) -> None:
     bench.tell(InputEnded())
     bench.written = 100
+    bench.tell(Tick("deadline"))
+    assert len(bench.complaints) == 1
     bench.tell(Tick("deadline"))
     assert bench.state[0] == "over"
 

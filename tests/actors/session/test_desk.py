@@ -21,6 +21,7 @@ from actors.mail import (
     HomeMoved,
     NoMoreCommands,
     OpenFirst,
+    PassOn,
     Reload,
     Replace,
     Retire,
@@ -32,7 +33,6 @@ from actors.mail import (
     TargetFailed,
     TargetOpened,
     Ticket,
-    Write,
 )
 from actors.probe import Probe
 from actors.session.desk import CLOSING, SessionDesk, Target
@@ -98,13 +98,22 @@ class Bench:
         return ticket
 
     def answer(self) -> Any:
-        """The data or the error of the one answer that came."""
-        (write,) = self.writer.drain()
-        assert isinstance(write, Write)
-        (record,) = write.records
+        """The data or the error of the one answer that came, straight or through the session that stays."""
+        straight = [record for write in self.writer.drain() for record in write.records]
+        (record,) = straight + [mail.response for mail in self._passed_on()]
         assert record.serial > 0
         answer = json.loads(record.line)
         return answer["data"] if answer["success"] else answer["error"]
+
+    def _passed_on(self) -> list[PassOn]:
+        found = []
+        for session in self.sessions.values():
+            for mail in session.drain():
+                if isinstance(mail, PassOn):
+                    found.append(mail)
+                else:
+                    session.tell(mail)
+        return found
 
     def told(self, key: int) -> list[type]:
         return [type(mail) for mail in self.sessions[key].drain()]

@@ -1,0 +1,170 @@
+"""What the contract asks to be shown: each command with its errors and the events that it causes, and each event.
+
+Facts alone; the commands and events that exist are read from `protocol`, and the tests that show each are found by
+`contract_table`. In an error `…` stands for what differs from case to case.
+
+Source: contract `rpc-protocol.md`, and the commands and events that the reference has beyond it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Facts(NamedTuple):
+    """Of one command: the errors it may be refused with, and the events that it causes."""
+
+    errors: tuple[str, ...] = ()
+    events: tuple[str, ...] = ()
+
+
+RUN = ("agent_start", "turn_start", "message_start", "message_update", "message_end", "turn_end", "agent_end")
+TOOLS = ("tool_execution_start", "tool_execution_update", "tool_execution_end")
+RETRY = ("auto_retry_start", "auto_retry_end", "model_fallback_start", "model_fallback_end", "model_changed")
+NOT_SAVED = "This session has not been saved yet. Wait for the first assistant response before cloning or forking it."
+NOT_A_SESSION = "Session file is not a valid atomic session: …"
+LET_GO = ("queue_update", "agent_end", "agent_settled")
+AUTH_FILE = "Failed to parse auth.json…"
+
+CONTRACT: dict[str, Facts] = {
+    "prompt": Facts(
+        (
+            "Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message.",
+            "Configured default model is unavailable or unsupported. "
+            "Update defaultProvider/defaultModel or use /model.",
+            "No API key found for ….",
+            "No API key found for the selected model.",
+            "prompt was stopped by abort before it started",
+        ),
+        (*RUN, *TOOLS, "agent_settled", "queue_update", *RETRY, "extension_error"),
+    ),
+    "steer": Facts(("steer was stopped by clear_queue before it started",), ("queue_update",)),
+    "follow_up": Facts(("follow_up was stopped by clear_queue before it started",), ("queue_update",)),
+    "abort": Facts(events=("agent_end", "agent_settled")),
+    "clear_queue": Facts(events=("queue_update",)),
+    "new_session": Facts(events=LET_GO),
+    "get_state": Facts(),
+    "get_messages": Facts(),
+    "set_model": Facts(("Model not found: …/…",), ("thinking_level_changed", "model_changed")),
+    "cycle_model": Facts(events=("thinking_level_changed", "model_changed")),
+    "get_available_models": Facts(),
+    "logout_provider": Facts((AUTH_FILE,)),
+    "set_thinking_level": Facts(events=("thinking_level_changed",)),
+    "cycle_thinking_level": Facts(events=("thinking_level_changed",)),
+    "get_available_thinking_levels": Facts(),
+    "set_steering_mode": Facts(),
+    "set_follow_up_mode": Facts(),
+    "compact": Facts(("compact is not supported yet",)),
+    "set_auto_compaction": Facts(),
+    "set_auto_retry": Facts(),
+    "abort_retry": Facts(events=("auto_retry_end",)),
+    "bash": Facts(("Working directory does not exist: …\nCannot execute bash commands.",), ("bash_execution_update",)),
+    "abort_bash": Facts(),
+    "get_session_stats": Facts(),
+    "export_html": Facts(
+        (
+            "Nothing to export yet - start a conversation first",
+            "Cannot export in-memory session to HTML",
+        )
+    ),
+    "switch_session": Facts(
+        (
+            NOT_A_SESSION,
+            "Session file is a directory: …",
+            "Session file is in use by another process: …",
+            "Stored session working directory does not exist: …",
+        ),
+        LET_GO,
+    ),
+    # its own "not saved yet" cannot happen: a session with a user message has a file
+    "fork": Facts(("Invalid entry ID for forking",), LET_GO),
+    "clone": Facts((NOT_SAVED, "Cannot clone session: no current entry selected"), LET_GO),
+    "get_fork_messages": Facts(),
+    "get_entries": Facts(("Entry not found: …",)),
+    "get_tree": Facts(),
+    "get_last_assistant_text": Facts(),
+    "set_session_name": Facts(("Session name cannot be empty",), ("session_info_changed",)),
+    "get_commands": Facts(),
+}
+
+BEYOND: dict[str, Facts] = {
+    "pause_queued_messages": Facts(),
+    "resume_queued_messages": Facts(),
+    "refresh_models": Facts(),
+    "login_provider": Facts(
+        (
+            "Provider login requires an interactive input host",
+            "Provider does not support API-key login: …",
+            "Unknown OAuth provider: …",
+        )
+    ),
+    "save_provider_credential": Facts((AUTH_FILE, 'save_provider_credential: "credential.type" must be …')),
+    "cancel_login_provider": Facts(),
+    "abort_compaction": Facts(),
+    "user_bash": Facts(
+        ("Working directory does not exist: …\nCannot execute bash commands.",), ("bash_execution_update",)
+    ),
+    "import_session": Facts(
+        (
+            "File not found: …",
+            NOT_A_SESSION,
+            "import_session: the session at … is open here, so it cannot be overwritten",
+        ),
+        LET_GO,
+    ),
+    "navigate_tree": Facts(
+        (
+            "Wait for the current response to finish before navigating the session tree.",
+            "Entry … not found",
+            "navigate_tree with options.summarize is not supported yet",
+        )
+    ),
+    "set_label": Facts(("Entry … not found",)),
+    "reload": Facts(),
+    "get_command_completions": Facts(),
+    "get_shortcuts": Facts(),
+    "invoke_shortcut": Facts(("Shortcut not found: …",)),
+}
+
+# Of every command, and of lines that are none; `*` in a marker.
+ANY: tuple[str, ...] = (
+    "Failed to parse command: …",
+    "Unknown command: …",
+    '…: "…" is required…',
+    '…: "…" must be …',
+    "atomic is shutting down",
+)
+
+CONTRACT_EVENTS: tuple[str, ...] = (
+    "agent_start",
+    "agent_end",
+    "turn_start",
+    "turn_end",
+    "message_start",
+    "message_update",
+    "message_end",
+    *TOOLS,
+    "bash_execution_update",
+    "queue_update",
+    "compaction_start",
+    "compaction_end",
+    "auto_retry_start",
+    "auto_retry_end",
+    "summarization_retry_scheduled",
+    "summarization_retry_attempt_start",
+    "summarization_retry_finished",
+    "extension_error",
+)
+
+# Without effect yet, and why. Nothing may show a success or an event of these; when something does, it leaves the list.
+LATER: dict[str, str] = {
+    "compact": "compaction",
+    "login_provider": "extensions",
+    "compaction_start": "compaction",
+    "compaction_end": "compaction",
+    "summarization_retry_scheduled": "compaction",
+    "summarization_retry_attempt_start": "compaction",
+    "summarization_retry_finished": "compaction",
+    "agent_continue_error": "compaction",
+    "entry_appended": "extensions",
+}
