@@ -1,7 +1,7 @@
 """Writes of the user's settings file, one after the other.
 
-The session that asks does not wait with its answer: what a command promised is true for this process at once, and a file
-that cannot be written is told in one line on stderr. It waits with its end, so that nothing is lost then.
+The session that asks does not wait with its answer: what a command promised is true for this process at once, and a
+file that cannot be written is told in one line on stderr. It waits with its end, so that nothing is lost then.
 """
 
 from __future__ import annotations

@@ -90,7 +90,12 @@ def main(argv: list[str] | None = None) -> int:
         except PromptFileError as error:
             print(f"Error: {error}", file=sys.stderr)
             return 1
-    _run(startup, _tracer(options.trace), plan)
+    try:
+        trace = _tracer(options.trace)
+    except OSError as error:
+        complain(f"--trace {options.trace}: the file cannot be opened: {error.strerror or error}")
+        return 1
+    _run(startup, trace, plan)
     return 0
 
 

@@ -73,9 +73,9 @@ class PromptCycle:
         elif injected and not session.leaving:
             self.between_runs = False
             session.loop.start((), injected, poll=kind != "steering")
-        elif session.queue_owes and not injected:
+        elif session.waiting.owes and not injected:
             # something was queued since: it is asked for when the queue has answered that
-            session.tell_queue(TakeMessages("steering", next_run=True))
+            session.waiting.tell(TakeMessages("steering", next_run=True))
         else:
             self.between_runs = False
             if injected:  # taken just before the queue was emptied: they go with it
@@ -83,11 +83,11 @@ class PromptCycle:
             self._settle(None)
 
     def _next_from_queue(self, run: Run | None) -> None:
-        if self._session.queue_is_empty():
+        if self._session.waiting.is_empty:
             self._settle(run)
         else:
             self.between_runs = True
-            self._session.tell_queue(TakeMessages("steering", next_run=True))
+            self._session.waiting.tell(TakeMessages("steering", next_run=True))
 
     def _swallowed_message(self) -> bool:
         """Whether an abort took a queued message with it: its reply is empty. Then the run goes on once."""

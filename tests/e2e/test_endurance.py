@@ -47,9 +47,8 @@ def test_a_relative_path_is_refused_when_the_folder_of_the_start_is_gone(agent: 
     with agent(cwd=gone) as a:
         a.prompt("hello")
         gone.rmdir()
-        for command in ({"type": "switch_session", "sessionPath": "r.jsonl"}, {"type": "import_session", "inputPath": "r"}):
-            fields = {key: value for key, value in command.items() if key != "type"}
-            assert not a.request(command["type"], **fields)["success"]
+        for command, field in (("switch_session", "sessionPath"), ("import_session", "inputPath")):
+            assert not a.request(command, **{field: "r.jsonl"})["success"]
         assert a.request("get_state")["success"]
 
 
@@ -67,4 +66,5 @@ def test_starting_in_a_folder_that_is_gone_is_one_line(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 1 and done.stdout == b""
-    assert done.stderr.decode().startswith("atomic: the working directory cannot be used") and b"\n" not in done.stderr[:-1]
+    assert done.stderr.decode().startswith("atomic: the working directory cannot be used")
+    assert b"\n" not in done.stderr[:-1]

@@ -117,3 +117,10 @@ def test_a_trace_tells_every_mail_in_a_private_file_and_no_text_of_the_user(benc
     told = {(line["from"], line["to"], line["mail"]) for line in lines}
     assert {("stdin", "intake", "StdinBytes"), ("intake", "session-1", "Commands")} <= told
     assert "my-secret" not in path.read_text()
+
+
+def test_a_trace_that_cannot_be_written_is_one_line_and_the_program_does_not_start(bench: Bench) -> None:
+    for path in (bench.root / "none" / "trace.jsonl", bench.root):
+        out, err = bench.start("--trace", str(path)).communicate(timeout=30)
+        assert out == b"" and err.startswith(f"atomic: --trace {path}: ".encode()) and err.count(b"\n") == 1
+        assert not (bench.root / "none").exists()

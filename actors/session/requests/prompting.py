@@ -17,7 +17,7 @@ class Prompting(Group):
     """A prompt is accepted or refused here, in one mail, so no two can be accepted as idle."""
 
     def answers(self) -> Answers:
-        tell_queue = self._session.tell_queue
+        tell_queue = self._session.waiting.tell
         return {
             c.Prompt: self._prompt,
             c.Steer: lambda ticket, steer: self._enqueue(ticket, "steering", steer),
@@ -38,7 +38,7 @@ class Prompting(Group):
         message, reason = self._session.fallback
         if reason == "configured-provider-unsupported" and message:
             self._outbox.failed(ticket, message)
-        elif self._session.view.paused or (self._session.busy and command.streaming_behavior):
+        elif self._session.waiting.view.paused or (self._session.busy and command.streaming_behavior):
             self._enqueue(ticket, kind, command)
         elif self._session.busy:
             self._outbox.failed(ticket, BUSY)
@@ -51,8 +51,8 @@ class Prompting(Group):
 
     def _enqueue(self, ticket: Ticket, kind: QueueKind, command: c.Prompt | c.Steer | c.FollowUp) -> None:
         """What a pause holds back stays as it was typed."""
-        text = command.message if self._session.view.paused else self._expanded(command.message)
-        self._session.tell_queue(Enqueue(ticket, kind, text, tuple(_content(text, command))))
+        text = command.message if self._session.waiting.view.paused else self._expanded(command.message)
+        self._session.waiting.tell(Enqueue(ticket, kind, text, tuple(_content(text, command))))
 
     def _expanded(self, message: str) -> str:
         expanded = self._setting.surroundings.expander.expand(message)
@@ -76,7 +76,7 @@ class Prompting(Group):
     def _set_queue_mode(self, ticket: Ticket, kind: QueueKind, command: c.SetSteeringMode | c.SetFollowUpMode) -> None:
         key = "steeringMode" if kind == "steering" else "followUpMode"
         self._session.modes[kind] = command.mode
-        self._session.tell_queue(SetQueueMode(ticket, kind, command.mode))
+        self._session.waiting.tell(SetQueueMode(ticket, kind, command.mode))
         self.save((key,), command.mode)
 
     def _nothing_to_cancel(self, ticket: Ticket, _: Any) -> None:

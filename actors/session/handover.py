@@ -1,0 +1,108 @@
+"""The session's part in a hand-over: letting go of its run, living on quietly, coming back, and reading its file again.
+
+Part of the session actor. Each step waits until the session is still: no run, no answer of the queue due. The last one,
+`SessionGone`, also waits for what began here and is not over: shell requests, saves, what pumps read or write.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from actors.mail import (
+    BecomeCurrent,
+    DescribeFork,
+    ForkReady,
+    ForkRefused,
+    NoMoreCommands,
+    Reload,
+    Retire,
+    Retired,
+    SessionGone,
+    SessionReloaded,
+    SetQueueMode,
+)
+from actors.session.file import SessionFileError
+from actors.session.fork_plan import plan_fork
+from actors.session.forking import InvalidFork
+
+if TYPE_CHECKING:
+    from actors.session.actor import Session
+
+
+class HandOver:
+    """`leaving` tells that the session is about to let go, so that nothing new may start."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._retiring = False
+        self.told_retired = False
+        self._no_more_commands = False
+        self._gone = False
+        self._heard = 0
+        self._reload: Reload | None = None
+
+    @property
+    def leaving(self) -> bool:
+        return self._retiring or self._reload is not None
+
+    def describe_fork(self, mail: DescribeFork) -> None:
+        try:
+            plan = plan_fork(self._session.history, mail.entry_id, self._session.services.uuid4)
+        except InvalidFork as refused:
+            self._session.services.desk.tell(ForkRefused(mail.ticket, str(refused)))
+            return
+        self._session.services.desk.tell(ForkReady(mail.ticket, plan.lines, plan.parent_session, plan.text))
+
+    def retire(self, mail: Retire) -> None:
+        self._heard += 1
+        self._retiring = True
+        self.told_retired = self._gone = False
+        self._session.waiting.empty()
+        self._session.abort()
+
+    def become_current(self, mail: BecomeCurrent) -> None:
+        self._heard += 1
+        if self._heard == 1 and mail.defaults is not None:
+            self._session.requests.models.take_over(mail.defaults)
+        self._retiring = self.told_retired = self._no_more_commands = self._gone = False
+        for kind, mode in mail.modes.items():
+            if self._session.modes.get(kind) != mode:
+                self._session.modes[kind] = mode
+                self._session.waiting.tell(SetQueueMode(None, kind, mode))
+
+    def end_commands(self, mail: NoMoreCommands) -> None:
+        self._no_more_commands = True
+
+    def begin_reload(self, mail: Reload) -> None:
+        self._reload = mail
+        self._session.waiting.empty()
+        self._session.abort()
+
+    def move_on(self) -> None:
+        """Takes the steps that wait for the session to be still."""
+        if self._session.busy or self._session.waiting.owes:
+            return
+        if self._reload is not None:
+            self._finish_reload(self._reload)
+        if self._retiring and not self.told_retired:
+            self._tell_retired()
+        if self.told_retired and self._no_more_commands and not self._session.owes and not self._gone:
+            self._gone = True
+            self._session.services.desk.tell(SessionGone(self._session.key, self._heard))
+
+    def _tell_retired(self) -> None:
+        session = self._session
+        self.told_retired = True
+        session.outbox.send()
+        session.services.desk.tell(Retired(session.key, dict(session.modes), session.setting.defaults))
+
+    def _finish_reload(self, mail: Reload) -> None:
+        self._reload = None
+        self._session.outbox.send()
+        try:
+            self._session.history.reload(self._session.services.reopen(self._session.opened))
+        except SessionFileError as error:
+            self._session.services.desk.tell(SessionReloaded(mail.ticket, str(error)))
+            return
+        self._session.requests.models.choose(first=False)
+        self._session.services.desk.tell(SessionReloaded(mail.ticket))
