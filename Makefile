@@ -3,7 +3,11 @@
 
 VENV := .venv
 PY := $(VENV)/bin/python
-PIP := $(PY) -m pip install -qq --disable-pip-version-check --no-input
+# What pip says goes into a file: twenty lines about one missing network hide the one that helps.
+PIP_LOG := $(VENV)/pip.log
+INSTALL := $(PY) -m pip install -q --disable-pip-version-check --no-input --editable
+NOT_INSTALLED = echo "make: pip could not install atomic into $(VENV): $$(grep -m 1 '^ERROR' $(PIP_LOG) | cut -c 1-160);" \
+    "it needs a package registry (PIP_INDEX_URL, PIP_PROXY); all that it said is in $(PIP_LOG)" >&2; exit 1
 SOURCES := protocol actors runtime conformance tests
 PYTEST_ARGS ?=
 
@@ -20,7 +24,7 @@ help:
 	@echo "make simulate play SEEDS=100000 orders of the mail between the actors, and stop at the first that fails"
 	@echo "make interop  install clients that others wrote, from npm and PyPI, and let them drive atomic (needs npm)"
 	@echo "make check    format, lint, types and import layers"
-	@echo "make contract write docs/contract.md anew from the tests that show what it promises"
+	@echo "make contract write anew, in docs/protocol.md, which tests show what it promises"
 	@echo "make format   format the sources and sort their imports"
 	@echo "make clean    remove .venv and the tools' caches"
 
@@ -60,31 +64,34 @@ format: $(VENV)/.installed-dev
 clean:
 	rm -rf $(VENV) .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 
-# The interpreter for a new .venv, or "?" and what came near. A candidate counts only with ensurepip: Debian's python3
+# The interpreter for a new .venv, or "?" and why there is none. A candidate counts only with ensurepip: Debian's python3
 # has none until python3-venv is installed.
+VERSION := import sys; v = sys.version_info[:2]; print("is Python %d.%d" % v); sys.exit(not (3, 11) <= v <= (3, 13))
 FIND_PYTHON = $(shell \
     for python in $(CANDIDATES); do \
-        "$$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null || continue; \
+        command -v "$$python" >/dev/null 2>&1 || { missing="$$missing $$python"; continue; }; \
+        version=$$("$$python" -c '$(VERSION)' 2>/dev/null) || \
+            { other="$$other; $$python $${version:-does not run}"; continue; }; \
         "$$python" -c 'import ensurepip, venv' 2>/dev/null && { echo "$$python"; exit; }; \
-        near="$$python"; \
-    done; echo "?$$near")
+        echo "? $$python cannot make a virtual environment; its venv module is missing" \
+            "(Debian: apt-get install python3-venv)"; exit; \
+    done; \
+    echo "? atomic needs Python 3.11, 3.12 or 3.13$${missing:+; not found:$$missing}$$other." \
+        "Install one (Debian: apt-get install python3 python3-venv), or name it: make PYTHON=/path/to/python3.13")
 
 # $(error) and not a failing command, so that exactly one line is printed.
 $(PY):
 	$(eval python := $(FIND_PYTHON))
-	$(if $(filter ?,$(python)),$(error atomic needs Python 3.11, 3.12 or 3.13, and $(CANDIDATES) is none: \
-	    apt-get install python3 python3-venv, or give another one: make PYTHON=/path/to/python3.13))
-	$(if $(filter ?%,$(python)),$(error $(patsubst ?%,%,$(python)) cannot make a virtual environment: \
-	    apt-get install python3-venv))
+	$(if $(filter ?,$(firstword $(python))),$(error $(wordlist 2,99,$(python))))
 	@echo "making $(VENV) with $(python)"
 	@"$(python)" -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 
 $(VENV)/.installed: pyproject.toml | $(PY)
-	@echo "installing atomic-runtime into $(VENV)"
-	@$(PIP) --editable .
+	@echo "installing atomic-runtime into $(VENV); this takes about a minute"
+	@$(INSTALL) . >$(PIP_LOG) 2>&1 || { $(NOT_INSTALLED); }
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml | $(PY)
-	@echo "installing atomic-runtime and its development tools into $(VENV)"
-	@$(PIP) --editable '.[dev]'
+	@echo "installing atomic-runtime and its development tools into $(VENV); this takes about a minute"
+	@$(INSTALL) '.[dev]' >$(PIP_LOG) 2>&1 || { $(NOT_INSTALLED); }
 	@touch $(VENV)/.installed $@

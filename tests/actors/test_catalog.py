@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from actors.catalog import FAILED, Catalog
 from actors.catalog_view import CatalogView
 from actors.mail import (
@@ -166,6 +168,9 @@ def test_a_credential_that_was_not_written_changes_nothing() -> None:
     assert bench.changes() == []
 
 
+@pytest.mark.shows(
+    "save_provider_credential", error="Credential login committed for …, but local synchronization failed"
+)
 def test_a_credential_that_is_written_but_cannot_be_read_back_is_the_structured_error() -> None:
     bench = Bench()
     bench.save_credential(1)
@@ -176,12 +181,14 @@ def test_a_credential_that_is_written_but_cannot_be_read_back_is_the_structured_
     assert response["errorDetails"] == {"providerId": "p", "operation": "login"}
 
 
+@pytest.mark.shows("logout_provider", error="Credential logout committed for …, but local synchronization failed")
 def test_a_logout_that_cannot_be_read_back_still_forgets_the_runtime_key() -> None:
     bench = Bench()
     bench.log_out(1)
     bench.catalog.receive(CredentialRefused(1, "", committed=True))
     view, response = bench.answer()
     assert view == "start-p"
+    assert response["error"] == "Credential logout committed for p, but local synchronization failed"
     assert response["errorDetails"] == {"providerId": "p", "operation": "logout"}
     assert bench.changes() == ["start-p"]
 

@@ -257,6 +257,7 @@ def test_a_death_does_not_answer_what_the_desk_or_another_session_has(bench: Ben
     assert bench.refused() == []
 
 
+@pytest.mark.shows("*", error="atomic failed: …")
 def test_when_a_part_of_the_house_dies_everything_open_is_answered(bench: Bench) -> None:
     bench.read("prompt", "new_session", "get_state")
     bench.told()

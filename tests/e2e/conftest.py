@@ -98,7 +98,8 @@ _AGENTS = pytest.StashKey[list[Agent]]()
 @pytest.fixture
 def watched(request: pytest.FixtureRequest) -> list[Agent]:
     """The agents whose records bear out the markers `shows` of this test."""
-    return request.node.stash.setdefault(_AGENTS, [])
+    agents: list[Agent] = request.node.stash.setdefault(_AGENTS, [])
+    return agents
 
 
 @pytest.hookimpl(wrapper=True)

@@ -52,7 +52,7 @@ DATA: dict[str, Any] = {
     "get_commands": responses.SlashCommandList,
 }
 EVENT_KINDS: dict[str, Any] = {
-    kind.__struct_config__.tag: kind
+    str(kind.__struct_config__.tag): kind
     for kind in vars(events).values()
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct) and kind.__module__ == events.__name__
 }
@@ -200,8 +200,13 @@ def _misfits_of_list(example: list[Any], sent: list[Any], where: str) -> list[st
         if not _is_sent(element):
             continue
         tries = [misfits(element, each, where) for each in sent if _same_sort(element, each)]
-        found += min(tries, key=len) if tries else [f"{where} has no like of {element}"]
+        found += closest(tries) if tries else [f"{where} has no like of {element}"]
     return found
+
+
+def closest(tries: list[list[str]]) -> list[str]:
+    """The misfits of the value that is most like the example."""
+    return min(tries, key=lambda each: len(each))
 
 
 def _same_sort(element: Any, sent: Any) -> bool:
@@ -338,7 +343,7 @@ def test_what_we_send_has_the_keys_and_types_of_the_example(sent: list[Record], 
     role = example["message"]["role"] if "message" in example else None
     alike = [record for record in alike if role is None or record["message"]["role"] == role]
     assert alike
-    assert min((misfits(example, record, example["type"]) for record in alike), key=len) == []
+    assert closest([misfits(example, record, example["type"]) for record in alike]) == []
 
 
 def test_a_model_and_every_message_that_we_send_are_like_those_of_the_contract(sent: list[Record]) -> None:
@@ -359,3 +364,17 @@ def test_a_tree_that_we_send_has_the_entries_of_get_entries_in_nodes_like_the_co
     assert sorted(node["entry"]["id"] for node in nodes) == sorted(e["id"] for e in told["get_entries"]["entries"])
     assert told["get_tree"]["leafId"] == told["get_entries"]["leafId"]
     assert len(told["get_tree"]["tree"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("told", "wrong"),
+    [
+        ({"text": "x", "cancelled": True}, []),
+        ({"text": "x"}, ["data.cancelled is absent"]),
+        ({"text": None, "cancelled": True}, ["text is NoneType, not str"]),
+        ({"text": "x", "cancelled": 1}, ["cancelled is number, not bool"]),
+        ({"text": "x", "cancelled": True, "more": 1}, ["data.more is not in the example"]),
+    ],
+)
+def test_a_missing_key_another_type_and_a_key_too_many_are_misfits(told: Record, wrong: list[str]) -> None:
+    assert misfits({"text": "good morning", "cancelled": False}, told, "data") == wrong

@@ -1,4 +1,4 @@
-"""What docs/contract.md lists and no other test has a reason to show: retries on the wire, and rare refusals."""
+"""What docs/protocol.md lists and no other test has a reason to show: retries on the wire, and rare refusals."""
 
 from __future__ import annotations
 
@@ -112,8 +112,9 @@ def test_what_waits_when_the_end_comes_is_told_so(agent: Start, home: Any) -> No
     a.send("set_session_name", id="behind", name="x")
     assert a.request("abort_compaction")["success"]  # an interrupt: it passes, so the others have been read
     a.terminate(signal.SIGTERM)
+    assert a.wait({"type": "response", "id": "behind"})["error"] == "atomic is shutting down"
+    (home.agent_dir / "settings.json").write_text("{}")  # into the pipe: the reload ends, and so may the process
     assert a.wait_exit() == 143
-    assert a.responses("behind")[0]["error"] == "atomic is shutting down"
 
 
 @pytest.mark.shows("*", error='…: "…" is required…')
@@ -157,9 +158,6 @@ def test_both_shell_requests_stream_and_are_refused_alike(agent: Start, home: An
 def test_before_the_first_entry_there_is_nothing_to_clone(agent: Start) -> None:
     with agent() as a:
         a.prompt("SAY one")
-        first = a.request("get_entries")["data"]["entries"][0]
-        data = a.request("get_tree")["data"]
-        assert data["leafId"] != first["id"]
         path = Path(a.request("get_state")["data"]["sessionFile"])
     lines = [json.loads(each) for each in path.read_text().splitlines()]
     message = next(each for each in lines if each["type"] == "message")
@@ -191,20 +189,19 @@ def test_every_replacement_ends_the_run_and_tells_the_emptied_queue_before_its_r
         own = Path(a.request("get_state")["data"]["sessionFile"])
         foreign = tmp_path / "foreign.jsonl"
         foreign.write_bytes(own.read_bytes())
-        replacements: dict[str, Record] = {
-            "clone": {},
-            "fork": {},
-            "import_session": {"inputPath": str(foreign)},
-            "switch_session": {"sessionPath": str(own)},
+        replacements: dict[str, Callable[[], Record]] = {
+            "clone": dict,
+            "fork": lambda: {"entryId": a.request("get_fork_messages")["data"]["messages"][0]["entryId"]},
+            "import_session": lambda: {"inputPath": str(foreign)},
+            "switch_session": lambda: {"sessionPath": str(own)},
         }
         for name, fields in replacements.items():
             since = a.cursor
             a.request("prompt", message="HANG half")
             a.wait({"type": "message_update"}, since=since)
             a.request("follow_up", message="later")
-            since = a.cursor
-            fields = {"entryId": entry_of(a)} if name == "fork" else fields
-            assert a.request(name, **fields)["success"], name
+            known, since = fields(), a.cursor
+            assert a.request(name, **known)["success"], name
             seen = [record["type"] for record in a.records[since:]]
             assert [kind for kind in seen if kind in ("queue_update", "agent_end", "agent_settled")] == [
                 "queue_update", "agent_end", "agent_settled",
@@ -212,6 +209,54 @@ def test_every_replacement_ends_the_run_and_tells_the_emptied_queue_before_its_r
             assert seen[-1] == "response"
 
 
-def entry_of(a: Agent) -> str:
-    found: str = a.request("get_fork_messages")["data"]["messages"][0]["entryId"]
-    return found
+# ---- what cannot be written or opened ----------------------------------------------------------------------------
+
+
+@pytest.mark.shows("export_html", error="Cannot export to …: it is the file of the session itself")
+@pytest.mark.shows("export_html", error="outputPath must hold neither NUL characters nor lone surrogates, got …")
+def test_a_page_is_not_written_over_its_session_nor_to_what_is_no_path(agent: Start) -> None:
+    with agent() as a:
+        a.prompt("SAY one")
+        own = a.request("get_state")["data"]["sessionFile"]
+        told = refusal(a, "export_html", outputPath=own, deadline=40)
+        assert told == f"Cannot export to {own}: it is the file of the session itself"
+        assert refusal(a, "export_html", outputPath="a\0b", deadline=40).endswith(r"got 'a\x00b'")
+        assert a.request("get_messages")["success"] and Path(own).read_text().startswith('{"type":"session"')
+
+
+@pytest.mark.shows("switch_session", "import_session", error="Invalid …: it must not contain a NUL character")
+@pytest.mark.shows("switch_session", "import_session", error="Invalid …: it must not contain a lone surrogate")
+def test_a_path_that_no_system_takes_is_refused_by_field(agent: Start) -> None:
+    with agent() as a:
+        for name, field in (("switch_session", "sessionPath"), ("import_session", "inputPath")):
+            for path in ("a\0b", "a\ud83db"):
+                since = a.cursor
+                a.send_raw(json.dumps({"type": name, field: path}).encode() + b"\n")
+                told = a.wait({"type": "response", "command": name}, since=since)["error"]
+                assert told.startswith(f"Invalid {field} {path!a}: ")
+
+
+@pytest.mark.shows("bash", "user_bash", error="…\nOutput that was not recorded:\n…")
+@pytest.mark.shows("*", error="Session file was removed or replaced: …")
+def test_what_cannot_be_recorded_is_no_success(agent: Start) -> None:
+    with agent() as a:
+        a.prompt("SAY one")
+        Path(a.request("get_state")["data"]["sessionFile"]).unlink()
+        for name in ("bash", "user_bash"):
+            assert refusal(a, name, command="echo PRECIOUS").endswith("\nOutput that was not recorded:\nPRECIOUS\n")
+        told = refusal(a, "set_session_name", name="x")
+        assert told.startswith("Session file was removed or replaced: ")
+        assert [r for r in a.records if r["type"] == "session_info_changed"] == []
+
+
+@pytest.mark.shows("switch_session", error="Session file cannot be opened: …")
+@pytest.mark.shows("new_session", error="Session folder cannot be made: …")
+def test_a_session_that_has_no_place_is_refused_with_the_words_of_the_system(agent: Start, home: Any) -> None:
+    with agent() as a:
+        long = home.cwd / ("x" * 300 + ".jsonl")
+        told = refusal(a, "switch_session", sessionPath=str(long))
+        assert told == f"Session file cannot be opened: {long}: File name too long"
+        home.sessions.rmdir()
+        home.sessions.write_text("in the way")
+        assert refusal(a, "new_session").startswith(f"Session folder cannot be made: {home.sessions}")
+        assert a.request("get_state")["success"]

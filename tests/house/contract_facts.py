@@ -23,6 +23,12 @@ TOOLS = ("tool_execution_start", "tool_execution_update", "tool_execution_end")
 RETRY = ("auto_retry_start", "auto_retry_end", "model_fallback_start", "model_fallback_end", "model_changed")
 NOT_SAVED = "This session has not been saved yet. Wait for the first assistant response before cloning or forking it."
 NOT_A_SESSION = "Session file is not a valid atomic session: …"
+NO_PATH = (
+    "Invalid …: it must not contain a NUL character",
+    "Invalid …: it must not contain a lone surrogate",
+)
+NOT_RUN = "Working directory does not exist: …\nCannot execute bash commands."
+NOT_RECORDED = "…\nOutput that was not recorded:\n…"
 LET_GO = ("queue_update", "agent_end", "agent_settled")
 AUTH_FILE = "Failed to parse auth.json…"
 
@@ -42,13 +48,13 @@ CONTRACT: dict[str, Facts] = {
     "follow_up": Facts(("follow_up was stopped by clear_queue before it started",), ("queue_update",)),
     "abort": Facts(events=("agent_end", "agent_settled")),
     "clear_queue": Facts(events=("queue_update",)),
-    "new_session": Facts(events=LET_GO),
+    "new_session": Facts(("Session folder cannot be made: …",), LET_GO),
     "get_state": Facts(),
     "get_messages": Facts(),
     "set_model": Facts(("Model not found: …/…",), ("thinking_level_changed", "model_changed")),
     "cycle_model": Facts(events=("thinking_level_changed", "model_changed")),
     "get_available_models": Facts(),
-    "logout_provider": Facts((AUTH_FILE,)),
+    "logout_provider": Facts((AUTH_FILE, "Credential logout committed for …, but local synchronization failed")),
     "set_thinking_level": Facts(events=("thinking_level_changed",)),
     "cycle_thinking_level": Facts(events=("thinking_level_changed",)),
     "get_available_thinking_levels": Facts(),
@@ -58,18 +64,22 @@ CONTRACT: dict[str, Facts] = {
     "set_auto_compaction": Facts(),
     "set_auto_retry": Facts(),
     "abort_retry": Facts(events=("auto_retry_end",)),
-    "bash": Facts(("Working directory does not exist: …\nCannot execute bash commands.",), ("bash_execution_update",)),
+    "bash": Facts((NOT_RUN, NOT_RECORDED), ("bash_execution_update",)),
     "abort_bash": Facts(),
     "get_session_stats": Facts(),
     "export_html": Facts(
         (
             "Nothing to export yet - start a conversation first",
             "Cannot export in-memory session to HTML",
+            "Cannot export to …: it is the file of the session itself",
+            "outputPath must hold neither NUL characters nor lone surrogates, got …",
         )
     ),
     "switch_session": Facts(
         (
             NOT_A_SESSION,
+            *NO_PATH,
+            "Session file cannot be opened: …",
             "Session file is a directory: …",
             "Session file is in use by another process: …",
             "Stored session working directory does not exist: …",
@@ -98,16 +108,22 @@ BEYOND: dict[str, Facts] = {
             "Unknown OAuth provider: …",
         )
     ),
-    "save_provider_credential": Facts((AUTH_FILE, 'save_provider_credential: "credential.type" must be …')),
+    "save_provider_credential": Facts(
+        (
+            AUTH_FILE,
+            'save_provider_credential: "credential.type" must be …',
+            "Credential login committed for …, but local synchronization failed",
+        )
+    ),
     "cancel_login_provider": Facts(),
     "abort_compaction": Facts(),
-    "user_bash": Facts(
-        ("Working directory does not exist: …\nCannot execute bash commands.",), ("bash_execution_update",)
-    ),
+    "user_bash": Facts((NOT_RUN, NOT_RECORDED), ("bash_execution_update",)),
     "import_session": Facts(
         (
             "File not found: …",
             NOT_A_SESSION,
+            *NO_PATH,
+            "Session file is in use by another process: …",
             "import_session: the session at … is open here, so it cannot be overwritten",
         ),
         LET_GO,
@@ -132,7 +148,10 @@ ANY: tuple[str, ...] = (
     "Unknown command: …",
     '…: "…" is required…',
     '…: "…" must be …',
+    "Session file was removed or replaced: …",
     "atomic is shutting down",
+    "the session failed: …",
+    "atomic failed: …",
 )
 
 CONTRACT_EVENTS: tuple[str, ...] = (
@@ -160,6 +179,7 @@ CONTRACT_EVENTS: tuple[str, ...] = (
 LATER: dict[str, str] = {
     "compact": "compaction",
     "login_provider": "extensions",
+    "invoke_shortcut": "extensions",
     "compaction_start": "compaction",
     "compaction_end": "compaction",
     "summarization_retry_scheduled": "compaction",

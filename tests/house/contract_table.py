@@ -1,6 +1,6 @@
-"""docs/contract.md: for everything that the contract promises, the test that shows it.
+"""The last section of docs/protocol.md: for everything that the contract promises, the test that shows it.
 
-Tests say so themselves with the marker `shows`; this module reads the markers from the sources and writes the page.
+Tests say so themselves with the marker `shows`; this module reads the markers from the sources and writes the section.
 `make contract` (or `python -m tests.house.contract_table`) writes it anew. What a marker claims is checked while its
 test runs (`unseen`), so neither a claim nor a gap can go unnoticed.
 
@@ -23,13 +23,13 @@ from protocol.commands import COMMAND_NAMES, REPLIES
 from tests.house.contract_facts import ANY, BEYOND, CONTRACT, CONTRACT_EVENTS, LATER, Facts
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "contract.md"
-OPENING = """# What shows that the contract holds
-
-`make contract` writes this page from the tests, and `make test` compares it with them: every command and event of the
-contract, and those beyond it, with a test that shows it on the wire. What a test claims here is checked while it runs:
-the response, the error or the event must have come. In an error `…` stands for what differs. That our records have the keys
-and types of the contract's examples is shown by `tests/e2e/test_contract.py`.
+PAGE = ROOT / "docs" / "protocol.md"
+HEAD = "## What shows it\n"
+OPENING = f"""{HEAD}
+`make contract` writes this section from the tests, and `make test` compares it with them: every command and event of
+the contract, and those beyond it, with a test that shows it. What a test in `tests/e2e/` claims here is checked while
+it runs: the response, the error or the event must have come over the wire. In an error `…` stands for what differs.
+That our records have the keys and types of the contract's examples is shown by `tests/e2e/test_contract.py`.
 """
 
 
@@ -61,7 +61,7 @@ def unseen(claimed: Iterable[Claim], records: list[dict[str, Any]]) -> list[Clai
 
 def _is_shown(claim: Claim, record: Mapping[str, Any]) -> bool:
     if claim.kind == "event":
-        return record["type"] == claim.what
+        return bool(record["type"] == claim.what)
     if record["type"] != "response" or claim.command not in ("*", record.get("command")):
         return False
     if claim.kind == "success":
@@ -122,25 +122,37 @@ def _of(name: str, facts: Facts) -> list[Claim]:
     return [*success, *errors, *(Claim(name, "event", event) for event in facts.events)]
 
 
-# ---- the page ----------------------------------------------------------------------------------------------------
+# ---- the section -------------------------------------------------------------------------------------------------
 
 
-def page(tests: dict[Claim, list[Witness]]) -> str:
+def section(tests: dict[Claim, list[Witness]]) -> str:
     beyond = sorted(event_names() - set(CONTRACT_EVENTS))
     parts = [
         OPENING,
-        "## Commands of the contract\n",
+        "### Commands of the contract\n",
         *_commands(CONTRACT, tests),
-        "\n## Commands beyond the contract\n",
+        "\n### Commands beyond the contract\n",
         *_commands(BEYOND, tests),
-        "\n## Errors of any command, and of lines that are none\n",
+        "\n### Errors of any command, and of lines that are none\n",
         *_table("Error", ((f"`{error}`", Claim("*", "error", error)) for error in ANY), tests),
-        "\n## Events of the contract\n",
+        "\n### Events of the contract\n",
         *_events(CONTRACT_EVENTS, tests),
-        "\n## Events beyond the contract\n",
+        "\n### Events beyond the contract\n",
         *_events(beyond, tests),
     ]
     return "\n".join(parts) + "\n"
+
+
+def written() -> str:
+    """The section as it stands in the page. Raises ValueError if there is none."""
+    text = PAGE.read_text(encoding="utf-8")
+    return text[text.index(HEAD) :]
+
+
+def write() -> None:
+    """Puts what the tests show today in the place of the section, which is the last of its page."""
+    text = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(text.partition(HEAD)[0] + section(shown()), encoding="utf-8")
 
 
 def _commands(facts: Mapping[str, Facts], tests: dict[Claim, list[Witness]]) -> Iterator[str]:
@@ -181,4 +193,4 @@ def _cell(error: str) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(shown()), encoding="utf-8")
+    write()

@@ -339,6 +339,7 @@ def test_a_replacement_while_the_session_is_being_opened_again_is_refused(bench:
     assert bench.answer() == "the session is being opened again"
 
 
+@pytest.mark.shows("*", error="the session failed: …")
 def test_a_session_that_dies_while_its_target_opens_refuses_the_replacement(bench: Bench) -> None:
     bench.opened[1].journal.append(USER)
     ticket = bench.replace(c.NewSession())
