@@ -1,7 +1,8 @@
 """Opening and making sessions: from a path to a header, entries and a locked journal.
 
-What is not a session is refused and left untouched, a file of an old version is replaced in one step, and whatever is
-opened is locked until its journal is closed. Clock and ids come in through `Stamps`.
+What is not a session is refused and left untouched, a file is replaced in one step and only under its lock (by a
+migration or an import), and whatever is opened is locked until its journal is closed. Clock and ids come in through
+`Stamps`.
 Source: `sessions.md` 1.2, 1.5 to 1.7.
 """
 
@@ -10,11 +11,20 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from msgspec import UNSET, Struct
 
-from actors.session.journal import FileJournal, Journal, JournalError, MemoryJournal, lock, open_locked
+from actors.session.journal import (
+    FileJournal,
+    Journal,
+    JournalError,
+    MemoryJournal,
+    create_locked,
+    open_locked,
+    write_all,
+)
+from actors.session.migrate import CURRENT
 from actors.session.naming import checked_session_id, iso_time, session_file_name
 from actors.session.reading import (
     SessionFileError,
@@ -23,6 +33,7 @@ from actors.session.reading import (
     header_head,
     migrated,
     not_a_session,
+    read_chunks,
     read_open,
     read_session,
     reason,
@@ -36,6 +47,7 @@ __all__ = [
     "SessionFileError",
     "Stamps",
     "StoredSession",
+    "import_session",
     "new_session",
     "open_session",
     "read_session",
@@ -96,11 +108,19 @@ def _fresh_header(stamps: Stamps, cwd: str) -> bytes:
 
 
 def _planned(path: str, header: bytes) -> OpenedSession:
+    """Refused now rather than with the first message, when the session before it has let go."""
+    folder = os.path.dirname(path)
+    _make_folder(folder, path)
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise SessionFileError(f"Session file cannot be created: {path}: its folder cannot be written")
+    return OpenedSession(header_head(header), [], FileJournal.planned(path, header))
+
+
+def _make_folder(folder: str, path: str) -> None:
     try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
+        os.makedirs(folder, exist_ok=True)
     except OSError as error:
         raise SessionFileError(f"Session folder cannot be made: {reason(path, error)}") from error
-    return OpenedSession(header_head(header), [], FileJournal.planned(path, header))
 
 
 # ---- opening -----------------------------------------------------------------------------------------------------
@@ -108,14 +128,14 @@ def _planned(path: str, header: bytes) -> OpenedSession:
 
 def open_session(path: str, stamps: Stamps, cwd: str) -> OpenedSession:
     """The session at `path`, locked until its journal is closed. `cwd` is for a file that is missing or empty: both
-    become a new session at exactly this path.
+    become a new session at exactly this path (for a link without target: at the target).
 
     Raises `SessionFileError`, and `SessionInUse` when another process holds the file.
     """
     path = os.path.abspath(path)
     fd = _locked(path)
     if fd is None:
-        return _planned(path, _fresh_header(stamps, cwd))
+        return _planned(os.path.realpath(path) if os.path.islink(path) else path, _fresh_header(stamps, cwd))
     try:
         return _adopt(path, fd, stamps, cwd)
     except OSError as error:
@@ -127,24 +147,68 @@ def open_session(path: str, stamps: Stamps, cwd: str) -> OpenedSession:
         raise
 
 
+def import_session(source: str, destination: str, stamps: Stamps) -> OpenedSession:
+    """The session of a copy of `source` that takes the place of `destination`, locked all the time. If that fails,
+    `destination` is what it was.
+
+    Raises `SessionFileError`, and `SessionInUse` when another process holds `destination`.
+    """
+    path = os.path.abspath(destination)
+    target = os.path.realpath(path)
+    _make_folder(os.path.dirname(target), path)
+    previous = _locked(path)
+    try:
+        with _scratch(target, stamps.uuid4) as (fd, scratch):
+            for chunk in read_chunks(source):
+                write_all(fd, chunk)
+            opened = _copied(source, path, fd, stamps)
+            os.fsync(fd)
+            _put(scratch, target, replaces=previous is not None)
+            return opened
+    except OSError as error:
+        raise SessionFileError(f"Session file cannot be written: {reason(path, error)}") from error
+    finally:
+        if previous is not None:
+            os.close(previous)
+
+
+def _copied(source: str, path: str, fd: int, stamps: Stamps) -> OpenedSession:
+    stored = read_open(fd, source)
+    if stored.header is None:
+        raise not_a_session(source)
+    stored, lines = migrated(stored, stamps.uuid4)
+    if lines:
+        os.ftruncate(fd, 0)
+        write_all(fd, b"\n".join(lines) + b"\n")
+    return _opened(path, fd, stored)
+
+
 def _adopt(path: str, fd: int, stamps: Stamps, cwd: str) -> OpenedSession:
-    stored = read_open(fd)
+    stored = read_open(fd, path)
     if stored.header is None:
         if os.fstat(fd).st_size:
             raise not_a_session(path)
         return _initialised(path, fd, _fresh_header(stamps, cwd))
     stored, lines = migrated(stored, stamps.uuid4)
-    if lines:
-        fd = _rewritten(path, fd, lines)
+    return _opened(path, _rewritten(path, fd, lines, stamps.uuid4) if lines else fd, stored)
+
+
+def _opened(path: str, fd: int, stored: StoredSession) -> OpenedSession:
     assert stored.header is not None
-    journal = FileJournal.adopted(path, fd, ends_whole=stored.whole)
-    noun = "line" if stored.skipped == 1 else "lines"
-    notes = (f"Session file has {stored.skipped} unreadable {noun}: {path}",) if stored.skipped else ()
-    return OpenedSession(stored.header, stored.entries, journal, notes)
+    notes = []
+    if stored.dropped:
+        notes.append(f"Session file lost {_unreadable(stored.dropped)} in becoming version {CURRENT}: {path}")
+    if stored.skipped:
+        notes.append(f"Session file has {_unreadable(stored.skipped)}: {path}")
+    return OpenedSession(stored.header, stored.entries, FileJournal.adopted(path, fd), tuple(notes))
+
+
+def _unreadable(count: int) -> str:
+    return f"{count} unreadable {'line' if count == 1 else 'lines'}"
 
 
 def _initialised(path: str, fd: int, header: bytes) -> OpenedSession:
-    journal = FileJournal.adopted(path, fd, ends_whole=True)
+    journal = FileJournal.adopted(path, fd)
     try:
         journal.append(header)
     except JournalError as error:
@@ -152,27 +216,48 @@ def _initialised(path: str, fd: int, header: bytes) -> OpenedSession:
     return OpenedSession(header_head(header), [], journal)
 
 
-def _rewritten(path: str, fd: int, lines: list[bytes]) -> int:
-    """Put `lines` in the place of the file by rename, so that a crash leaves one version whole. The new descriptor is
-    locked before the old lock goes."""
+def _rewritten(path: str, fd: int, lines: list[bytes], uuid4: Callable[[], str]) -> int:
+    """Put `lines` in the place of the file, with its permissions. The new descriptor is locked before the old lock
+    goes."""
     target = os.path.realpath(path)
-    scratch = target + ".migrating"
-    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0)
-    new = os.open(scratch, flags, 0o600)
-    try:
-        lock(new)
-        with open(new, "wb", closefd=False) as file:
-            file.write(b"\n".join(lines) + b"\n")
-        os.fsync(new)
+    with _scratch(target, uuid4) as (new, scratch):
+        write_all(new, b"\n".join(lines) + b"\n")
         os.chmod(scratch, stat.S_IMODE(os.fstat(fd).st_mode))
-        os.replace(scratch, target)
-    except OSError:
-        os.close(new)
-        with contextlib.suppress(OSError):
-            os.unlink(scratch)
-        raise
+        os.fsync(new)
+        _put(scratch, target, replaces=True)
     os.close(fd)
     return new
+
+
+@contextlib.contextmanager
+def _scratch(target: str, uuid4: Callable[[], str]) -> Iterator[tuple[int, str]]:
+    """A new, locked file beside `target`, by descriptor and name: renamed when it is whole, so that a crash leaves one
+    version whole. If the body fails it is closed and removed. Its name is short, since that of `target` may be as long
+    as names can be."""
+    name = os.path.join(os.path.dirname(target), f".{uuid4()}.tmp")
+    fd = create_locked(name)
+    try:
+        yield fd, name
+    except BaseException:
+        os.close(fd)
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise
+
+
+def _put(scratch: str, target: str, *, replaces: bool) -> None:
+    """Without `replaces` there was no file whose lock we could take, so none that came meanwhile is replaced."""
+    if not replaces:
+        try:
+            os.link(scratch, target)
+        except FileExistsError:
+            raise
+        except OSError:  # a file system without hard links
+            pass
+        else:
+            os.unlink(scratch)
+            return
+    os.replace(scratch, target)
 
 
 def _locked(path: str) -> int | None:

@@ -1,9 +1,10 @@
 """The journal of a session: where its lines go, so that what was acknowledged survives the process.
 
-A line is either whole in the file or not there: a write that fails half way is cut back before the error is told. The
-file begins to exist with the first message; what came before is held and written together with it. While a file is
-open it is locked, so that a second process cannot interleave its lines. There is no fsync: entries survive a killed
-process, not a power cut. Source: `sessions.md` 1.5, with the outcomes of the design's section 7.
+A line is either whole in the file or not there: a write that fails half way is cut back before the error is told. A
+file that somebody else cut short is refused from then on; what somebody else appended is left to stand alone. The file
+begins to exist with the first message; what came before is held and written together with it. While a file is open it
+is locked, so that a second process cannot interleave its lines. There is no fsync: entries survive a killed process,
+not a power cut. Source: `sessions.md` 1.5, with the outcomes of the design's section 7.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from protocol.entries import read_entry
 
 _MESSAGE_TYPES = ("message", "custom_message")
 _FLAGS = os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
-_NEW_FLAGS = _FLAGS | os.O_CREAT | os.O_EXCL
+_NEW_FLAGS = _FLAGS | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
 _LOCKED_BYTE = 1 << 40
 
 
@@ -73,25 +74,25 @@ class MemoryJournal:
 class FileJournal:
     """A session file. Made by `planned` (not on disk yet) or `adopted` (open and locked)."""
 
-    __slots__ = ("_closed", "_fd", "_glue", "_waiting", "path")
+    __slots__ = ("_closed", "_cut_short", "_fd", "_size", "_waiting", "_whole", "path")
 
-    def __init__(self, path: str, fd: int | None, glue: bytes, waiting: list[bytes]) -> None:
+    def __init__(self, path: str, fd: int | None, size: int, waiting: list[bytes]) -> None:
         self.path: str = path
         self._fd = fd
-        self._glue = glue
+        self._size = size
+        self._whole = False  # whether the file is known to end with a line feed at `_size`
         self._waiting = waiting
-        self._closed = False
+        self._closed = self._cut_short = False
 
     @classmethod
     def planned(cls, path: str, header: bytes) -> FileJournal:
         """A file that will begin with `header` once the first message comes."""
-        return cls(path, None, b"", [header])
+        return cls(path, None, 0, [header])
 
     @classmethod
-    def adopted(cls, path: str, fd: int, *, ends_whole: bool) -> FileJournal:
-        """The locked file behind `fd`. `ends_whole` tells whether its last byte is a line feed (or it is empty); if
-        not, one is written first, and a torn last line stays alone."""
-        return cls(path, fd, b"" if ends_whole else b"\n", [])
+    def adopted(cls, path: str, fd: int) -> FileJournal:
+        """The locked file behind `fd`. If its last line is torn, a line feed is written first. Raises `OSError`."""
+        return cls(path, fd, os.fstat(fd).st_size, [])
 
     @property
     def exists_on_disk(self) -> bool:
@@ -130,14 +131,28 @@ class FileJournal:
         self._waiting = []
 
     def _write(self, fd: int, lines: Sequence[bytes]) -> None:
-        status = os.fstat(fd)
+        size = self._current_size(fd)
+        data = b"\n".join(lines) + b"\n"
+        try:
+            if not (self._whole and size == self._size) and not _ends_whole(fd, size):
+                data = b"\n" + data
+            write_all(fd, data)
+        except OSError as error:
+            self._cut_back(fd, size, error)
+        self._size, self._whole = size + len(data), True
+
+    def _current_size(self, fd: int) -> int:
+        """Raises `JournalError` if the file is no longer the one that holds what was acknowledged."""
+        try:
+            status = os.fstat(fd)
+        except OSError as error:
+            raise JournalError(f"Session append failed: {self.path}: {error.strerror or error}") from error
         if not status.st_nlink:
             raise JournalError(f"Session file was removed or replaced: {self.path}")
-        try:
-            _write_all(fd, self._glue + b"\n".join(lines) + b"\n")
-        except OSError as error:
-            self._cut_back(fd, status.st_size, error)
-        self._glue = b""
+        self._cut_short = self._cut_short or status.st_size < self._size
+        if self._cut_short:
+            raise JournalError(f"Session file was truncated by another program: {self.path}")
+        return status.st_size
 
     def _cut_back(self, fd: int, size: int, error: OSError) -> None:
         """Remove what was written of a failed append, and raise what failed."""
@@ -145,7 +160,6 @@ class FileJournal:
         try:
             os.ftruncate(fd, size)
         except OSError as second:
-            self._glue = b"\n"
             raise JournalError(f"Session append and rollback failed: {reason}; {second.strerror or second}") from error
         raise JournalError(f"Session append failed: {reason}") from error
 
@@ -189,15 +203,28 @@ def lock(fd: int) -> bool:
     return True
 
 
-def _create(path: str) -> int:
-    try:
-        fd = os.open(path, _NEW_FLAGS, 0o600)
-    except OSError as error:
-        raise JournalError(f"Session file cannot be created: {path}: {error.strerror or error}") from error
+def create_locked(path: str) -> int:
+    """A file that did not exist, for its owner alone, open for reading and appending, and locked. Raises
+    `SessionInUse` or `OSError`."""
+    fd = os.open(path, _NEW_FLAGS, 0o600)
     if not lock(fd):
         os.close(fd)
         raise SessionInUse(path)
     return fd
+
+
+def write_all(fd: int, data: bytes) -> None:
+    """All of `data`, at the end of the file. Raises `OSError`."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+def _create(path: str) -> int:
+    try:
+        return create_locked(path)
+    except OSError as error:
+        raise JournalError(f"Session file cannot be created: {path}: {error.strerror or error}") from error
 
 
 def _is_at(fd: int, path: str) -> bool:
@@ -207,10 +234,9 @@ def _is_at(fd: int, path: str) -> bool:
         return False
 
 
-def _write_all(fd: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(fd, view) :]
+def _ends_whole(fd: int, size: int) -> bool:
+    os.lseek(fd, max(size - 1, 0), os.SEEK_SET)
+    return size == 0 or os.read(fd, 1) == b"\n"
 
 
 def _is_message(line: bytes) -> bool:

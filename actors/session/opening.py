@@ -14,6 +14,7 @@ from actors.session.file import (
     OpenedSession,
     SessionFileError,
     Stamps,
+    import_session,
     new_session,
     open_session,
     read_session,
@@ -25,8 +26,8 @@ from protocol.entries import read_entry
 
 
 class Opener:
-    """`directory` is where new sessions go (None: memory only); `cwd` is the program's own; `surroundings` reads what a
-    folder brings to its sessions."""
+    """`directory` is where new sessions go (None: memory only); `cwd` is the program's own, from which relative paths
+    are meant (also when it is gone); `surroundings` reads what a folder brings to its sessions."""
 
     def __init__(
         self,
@@ -49,8 +50,11 @@ class Opener:
         try:
             opened = self.opened(target)
             desk.tell(TargetOpened(serial, opened, self._read_surroundings(opened)))
-        except (SessionFileError, JournalError, ValueError, OSError) as error:
+        except (SessionFileError, JournalError, ValueError) as error:
             desk.tell(TargetFailed(serial, str(error)))
+        except OSError as error:
+            named = error.filename or target.path or "new session"
+            desk.tell(TargetFailed(serial, f"the session cannot be opened: {named}: {error.strerror or error}"))
         except Exception as error:
             desk.tell(TargetFailed(serial, f"the session cannot be opened: {type(error).__name__}"))
 
@@ -69,7 +73,9 @@ class Opener:
             case "fork":
                 return self._forked(target)
             case "file":
-                return self._file(target.path, None)
+                if not os.path.isabs(target.path) and not os.path.isdir(self._cwd):
+                    raise SessionFileError(f"A relative path has no meaning here: {target.path}: {self._cwd} is gone")
+                return self._file(self._absolute(target.path), None)
             case "import":
                 return self._imported(target)
 
@@ -97,9 +103,7 @@ class Opener:
         except SessionFileError:
             opened.journal.close()
             raise
-        if cwd is None:
-            return opened
-        return OpenedSession(replace(opened.header, cwd=cwd), opened.entries, opened.journal, opened.notes)
+        return _working_in(cwd, opened)
 
     def _check_cwd(self, stored: str | None, path: str) -> None:
         if stored and not os.path.isdir(stored):
@@ -115,16 +119,19 @@ class Opener:
         return OpenedSession(stored.header, stored.entries, fresh.journal)
 
     def _imported(self, target: Target) -> OpenedSession:
-        source = os.path.abspath(target.path)
+        source = self._absolute(target.path)
         if not os.path.exists(source):
             raise SessionFileError(f"File not found: {source}")
         header = read_session(source, self._stamps.uuid4).header
         self._check_cwd(target.cwd or (header.cwd if header else None), source)  # before anything is copied
         if not target.destination:
             return self._in_memory(source)
-        if os.path.realpath(source) != os.path.realpath(target.destination):
-            _copy(source, target.destination)
-        return self._file(target.destination, target.cwd)
+        if os.path.realpath(source) == os.path.realpath(target.destination):
+            return self._file(target.destination, target.cwd)
+        return _working_in(target.cwd, import_session(source, target.destination, self._stamps))
+
+    def _absolute(self, path: str) -> str:
+        return os.path.normpath(os.path.join(self._cwd, path))
 
 
 def missing_cwd(stored: str, path: str, current: str) -> str:
@@ -135,11 +142,6 @@ def missing_cwd(stored: str, path: str, current: str) -> str:
     )
 
 
-def _copy(source: str, destination: str) -> None:
-    """By a temporary file and rename, so that a crash leaves no half session under a session's name."""
-    from shutil import copyfile
-
-    os.makedirs(os.path.dirname(destination), exist_ok=True)
-    scratch = destination + ".importing"
-    copyfile(source, scratch)
-    os.replace(scratch, destination)
+def _working_in(cwd: str | None, opened: OpenedSession) -> OpenedSession:
+    """`opened`, with the folder `cwd` instead of the stored one if there is one."""
+    return opened if cwd is None else replace(opened, header=replace(opened.header, cwd=cwd))

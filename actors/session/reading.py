@@ -1,19 +1,20 @@
 """Reading session files: from bytes to a header and entries.
 
 Tolerant: blank, torn and foreign lines are skipped wherever they stand, later headers are ignored, invalid UTF-8 is
-repaired. Nothing here writes, locks or hangs on a pipe or a device. Source: `sessions.md` 1.6 and 1.7.
+repaired. A header with a version that is none is refused. Nothing here writes, locks or hangs on a pipe or a device.
+Source: `sessions.md` 1.6 and 1.7.
 """
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from msgspec import Struct
 
-from actors.session.migrate import CURRENT, migrate, version_of
+from actors.session.migrate import CURRENT, BadVersion, migrate, version_of
 from actors.session.tree import Entry
 from protocol.codec import BadJson, decode_any, encode, repair_utf8
 from protocol.entries import EntryHead, read_entry
@@ -27,13 +28,13 @@ class SessionFileError(Exception):
 
 
 class StoredSession(Struct):
-    """What a file says, for who only reads. `whole` tells whether it ends with a line feed or is empty; `old` holds the
-    decoded header and the lines of a file whose version is below the current one."""
+    """What a file says, for who only reads. `skipped` lines cannot be read; `dropped` ones are no JSON, and a migration
+    leaves them out. `old` holds the decoded header and the lines of a file whose version is below the current one."""
 
     header: EntryHead | None
     entries: list[Entry]
-    skipped: int
-    whole: bool
+    skipped: int = 0
+    dropped: int = 0
     old: tuple[dict[str, Any], list[bytes]] | None = None
 
 
@@ -41,13 +42,11 @@ def read_session(path: str, uuid4: Callable[[], str]) -> StoredSession:
     """What is in the file, without lock and without change: for copies and exports. Entries of old versions are brought
     to the current one, with ids from `uuid4`. Raises `SessionFileError`, also for a file that is no session."""
     path = os.path.abspath(path)
+    fd = _open_to_read(path)
     try:
-        demand_regular(path)
-        fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        stored = read_open(fd, path)
     except OSError as error:
-        raise SessionFileError(f"Session file cannot be opened: {reason(path, error)}") from error
-    try:
-        stored = read_open(fd)
+        raise SessionFileError(f"Session file cannot be read: {reason(path, error)}") from error
     finally:
         os.close(fd)
     if stored.header is None:
@@ -55,13 +54,33 @@ def read_session(path: str, uuid4: Callable[[], str]) -> StoredSession:
     return migrated(stored, uuid4)[0]
 
 
+def read_chunks(path: str) -> Iterator[bytes]:
+    """The bytes of the file, for a copy. Raises `SessionFileError`."""
+    fd = _open_to_read(path)
+    try:
+        while chunk := os.read(fd, _CHUNK):
+            yield chunk
+    except OSError as error:
+        raise SessionFileError(f"Session file cannot be read: {reason(path, error)}") from error
+    finally:
+        os.close(fd)
+
+
+def _open_to_read(path: str) -> int:
+    try:
+        demand_regular(path)
+        return os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    except OSError as error:
+        raise SessionFileError(f"Session file cannot be opened: {reason(path, error)}") from error
+
+
 def migrated(stored: StoredSession, uuid4: Callable[[], str]) -> tuple[StoredSession, list[bytes]]:
     """`stored` in the current version, and all its lines if that changed anything (else none)."""
     if stored.old is None:
         return stored, []
-    header, lines = migrate(*stored.old, uuid4)
-    entries = [Entry(line, head) for line in lines if (head := read_entry(line)) is not None]
-    return StoredSession(header_head(header), entries, stored.skipped, True), [header, *lines]
+    header, lines, dropped = migrate(*stored.old, uuid4)
+    entries, skipped = _entries(lines)
+    return StoredSession(header_head(header), entries, skipped, dropped), [header, *lines]
 
 
 def demand_regular(path: str) -> None:
@@ -73,37 +92,45 @@ def demand_regular(path: str) -> None:
         raise SessionFileError(f"Session file is not a regular file: {path}")
 
 
-def read_open(fd: int) -> StoredSession:
-    """Everything in an open file. The first line that is JSON must be the header, else there are no entries."""
+def read_open(fd: int, path: str) -> StoredSession:
+    """Everything in an open file, from its beginning. The first line that is JSON must be the header, else there are no
+    entries. Raises `SessionFileError` for a header whose version is none, and `OSError`."""
+    os.lseek(fd, 0, os.SEEK_SET)
     lines = _lines(fd)
-    skipped = 0
+    before: list[bytes] = []
     header: Any = None
     for line in lines:
         if line and (header := _decoded(line)) is not None:
             break
-        skipped += bool(line)
+        before.append(line)
     if not (isinstance(header, dict) and header.get("type") == "session" and isinstance(header.get("id"), str)):
-        return StoredSession(None, [], skipped, True)
-    if version_of(header) < CURRENT:
-        return StoredSession(header_head(encode(header)), [], skipped, True, (header, [line for line in lines if line]))
-    return _read_entries(header_head(encode(header)), lines, skipped, fd)
+        return StoredSession(None, [])
+    version = _checked_version(header, path)
+    head = header_head(encode({**header, "version": version}))
+    if version < CURRENT:
+        return StoredSession(head, [], old=(header, [line for line in (*before, *lines) if line]))
+    entries, skipped = _entries(lines)
+    return StoredSession(head, entries, skipped + sum(map(bool, before)))
 
 
-def _read_entries(header: EntryHead, lines: Iterator[bytes], skipped: int, fd: int) -> StoredSession:
+def _checked_version(header: dict[str, Any], path: str) -> int:
+    try:
+        return version_of(header)
+    except BadVersion as error:
+        raise SessionFileError(f"Session file has an invalid header: {path}: {error}") from None
+
+
+def _entries(lines: Iterable[bytes]) -> tuple[list[Entry], int]:
+    """The entries, and how many lines are neither blank nor readable."""
     entries: list[Entry] = []
+    skipped = 0
     for line in lines:
         head = read_entry(line) if line else None
         if head is not None and head.type != "session":
             entries.append(Entry(line, head))
         elif head is None and line:
             skipped += 1
-    return StoredSession(header, entries, skipped, _ends_whole(fd))
-
-
-def _ends_whole(fd: int) -> bool:
-    size = os.lseek(fd, 0, os.SEEK_END)
-    os.lseek(fd, max(size - 1, 0), os.SEEK_SET)
-    return size == 0 or os.read(fd, 1) == b"\n"
+    return entries, skipped
 
 
 def _lines(fd: int) -> Iterator[bytes]:

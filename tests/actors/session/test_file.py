@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -17,6 +19,7 @@ from actors.session.journal import SessionInUse
 from actors.session.naming import BadSessionId
 from protocol.entries import WorkflowStage
 
+ROOT = Path(__file__).resolve().parents[3]
 HEADER = b'{"type":"session","version":3,"id":"s-1","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/srv/app"}'
 MARK = '{"type":"message","id":"%s","parentId":%s,"timestamp":"t","message":{"role":"user","content":"%s"}}'
 
@@ -148,6 +151,79 @@ def test_an_empty_file_gets_its_header_at_once(tmp_path: Path) -> None:
     assert (header["version"], header["id"], header["cwd"]) == (3, session.header.id, "/home/u")
     assert session.journal.exists_on_disk
     session.journal.close()
+
+
+@pytest.mark.parametrize("value", [b"true", b"null", b'"3"', b"3.5", b"-3", b"[]"])
+def test_a_header_whose_version_is_none_is_refused_by_its_value_and_left_alone(tmp_path: Path, value: bytes) -> None:
+    path = session_file(tmp_path, user("a"))
+    before = path.read_bytes().replace(b'"version":3', b'"version":' + value)
+    path.write_bytes(before)
+    for read in (lambda: opened(path), lambda: read_session(str(path), stamps().uuid4)):
+        with pytest.raises(SessionFileError) as caught:
+            read()
+        told = f'"version" must be a whole number from 1 up, got {value.decode()}'
+        assert str(caught.value) == f"Session file has an invalid header: {path}: {told}"
+    assert path.read_bytes() == before
+    path.write_bytes(before.replace(value, b"3", 1))
+    assert reopened_ids(path) == ["a"]  # it was let go
+
+
+def test_a_version_of_3_point_0_is_the_current_one(tmp_path: Path) -> None:
+    path = session_file(tmp_path, user("a"))
+    before = path.read_bytes().replace(b'"version":3', b'"version":3.0')
+    path.write_bytes(before)
+    session = opened(path)
+    session.journal.close()
+    assert session.header.version == 3 and path.read_bytes() == before
+
+
+def test_a_link_without_target_is_a_new_session_at_the_target(tmp_path: Path) -> None:
+    link, target = tmp_path / "link.jsonl", tmp_path / "deep" / "x.jsonl"
+    link.symlink_to(target)
+    session = opened(link)
+    session.journal.append(user("a"))
+    session.journal.close()
+    assert link.is_symlink() and reopened_ids(target) == reopened_ids(link) == ["a"]
+
+
+def test_a_link_to_itself_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").symlink_to("x.jsonl")
+    with pytest.raises(SessionFileError, match="Too many levels of symbolic links"):
+        opened(tmp_path / "x.jsonl")
+
+
+WITHOUT_RIGHTS = """
+import os, sys
+from actors.session.file import SessionFileError, Stamps, new_session, open_session
+if os.geteuid() == 0:
+    os.setuid(65534)
+stamps = Stamps(lambda: 0, lambda: "u7", lambda: "u4")
+folder = sys.argv[1]
+for make in (lambda: open_session(folder + "/x.jsonl", stamps, "/"), lambda: new_session(stamps, "/", folder)):
+    try:
+        make()
+        print("stands")
+    except SessionFileError as error:
+        print(error)
+"""
+
+
+def test_a_session_whose_folder_cannot_be_written_is_refused_before_its_first_message() -> None:
+    with TemporaryDirectory() as folder:  # outside of tmp_path, which another user cannot enter
+        os.chmod(folder, 0o555)
+        done = subprocess.run(
+            [sys.executable, "-c", WITHOUT_RIGHTS, folder],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=True,
+        )
+    refusal = "Session file cannot be created: {}: its folder cannot be written"
+    assert done.stdout.splitlines() == [
+        refusal.format(f"{folder}/x.jsonl"),
+        refusal.format(f"{folder}/1970-01-01T00-00-00-000Z_u7.jsonl"),
+    ]
 
 
 def test_a_missing_path_is_a_new_session_bound_to_it(tmp_path: Path) -> None:

@@ -56,7 +56,13 @@ def stored(path: Path) -> list[bytes]:
 
 
 def adopted(path: Path) -> FileJournal:
-    return FileJournal.adopted(str(path), open_locked(str(path)), ends_whole=path.read_bytes().endswith(b"\n"))
+    return FileJournal.adopted(str(path), open_locked(str(path)))
+
+
+def appended(path: Path, data: bytes) -> None:
+    """What another program writes, without asking for the lock."""
+    with path.open("ab") as file:
+        file.write(data)
 
 
 def test_nothing_is_on_disk_before_the_first_message_and_then_everything_is(tmp_path: Path) -> None:
@@ -103,6 +109,60 @@ def test_a_torn_last_line_stays_alone(tmp_path: Path) -> None:
     journal.append(LEVEL)
     journal.close()
     assert stored(path) == [HEADER, USER[:20], BASH, LEVEL, b""]
+
+
+def test_an_empty_file_gets_its_first_line_at_its_beginning(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    path.touch()
+    journal = adopted(path)
+    journal.append(HEADER)
+    journal.close()
+    assert stored(path) == [HEADER, b""]
+
+
+@pytest.mark.parametrize("before", [[], [LEVEL]])
+def test_a_line_that_another_program_left_torn_stays_alone(tmp_path: Path, before: list[bytes]) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(HEADER + b"\n")
+    journal = adopted(path)
+    for line in before:
+        journal.append(line)
+    appended(path, USER[:20])
+    journal.append(BASH)
+    journal.append(LEVEL)
+    journal.close()
+    assert stored(path) == [HEADER, *before, USER[:20], BASH, LEVEL, b""]
+
+
+def test_a_whole_line_of_another_program_is_followed_by_ours(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    journal = FileJournal.planned(str(path), HEADER)
+    journal.append(USER)
+    appended(path, LEVEL + b"\n")
+    journal.append(BASH)
+    journal.close()
+    assert stored(path) == [HEADER, USER, LEVEL, BASH, b""]
+
+
+@pytest.mark.parametrize("known", ["opened", "written"])
+def test_a_file_that_another_program_cut_short_is_refused_for_good(tmp_path: Path, known: str) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(HEADER + b"\n" + USER + b"\n")
+    journal = adopted(path)
+    if known == "written":
+        journal.append(LEVEL)
+    left = len(HEADER) + 5
+    os.truncate(path, left)
+    for _ in range(2):
+        with pytest.raises(JournalError) as caught:
+            journal.append(BASH)
+        assert str(caught.value) == f"Session file was truncated by another program: {path}"
+        assert path.stat().st_size == left
+    appended(path, b"x" * 1000)
+    with pytest.raises(JournalError, match="truncated by another program"):
+        journal.append(BASH)
+    assert path.stat().st_size == left + 1000
+    journal.close()
 
 
 def test_a_write_cut_short_by_a_full_disk_is_taken_back_and_can_be_repeated(tmp_path: Path) -> None:

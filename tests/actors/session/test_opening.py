@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
+import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +16,7 @@ import pytest
 from actors.mail import TargetFailed, TargetOpened
 from actors.probe import Probe
 from actors.session.desk import Target
-from actors.session.file import OpenedSession, SessionFileError, Stamps, new_session, open_session
+from actors.session.file import OpenedSession, SessionFileError, Stamps, import_session, new_session, open_session
 from actors.session.journal import SessionInUse
 from actors.session.opening import Opener, missing_cwd
 from actors.session.surroundings import Surroundings
@@ -123,6 +125,108 @@ def test_an_import_overwrites_an_older_file_of_the_same_name(bench: Bench) -> No
     bench.file("sessions/x.jsonl", entries=("old",))
     opened = bench.open("import", path=bench.file("in/x.jsonl"), destination=str(bench.folder / "x.jsonl"))
     assert ids(opened) == ["a1"]
+
+
+def test_an_import_onto_a_file_that_is_open_elsewhere_is_refused_and_the_file_stays(bench: Bench) -> None:
+    old = bench.file("sessions/x.jsonl", entries=("old",))
+    holder = open_session(old, bench.stamps, "/")
+    (bench.folder / "link.jsonl").symlink_to("x.jsonl")
+    for name in ("x.jsonl", "link.jsonl"):
+        destination = str(bench.folder / name)
+        with pytest.raises(SessionInUse) as caught:
+            bench.open("import", path=bench.file(f"in/{name}"), destination=destination)
+        assert str(caught.value) == f"Session file is in use by another process: {destination}"
+    holder.journal.append((MARK % "later").encode())
+    holder.journal.close()
+    assert ids(bench.open("file", path=old)) == ["old", "later"]
+    assert {path.name for path in bench.folder.iterdir()} == {"x.jsonl", "link.jsonl"}
+
+
+@pytest.mark.parametrize("old", [True, False])
+@pytest.mark.parametrize("version", [3, 1])
+def test_an_imported_session_is_locked_and_for_its_owner_alone(bench: Bench, old: bool, version: int) -> None:
+    destination = bench.folder / "x.jsonl"
+    if old:
+        bench.file("sessions/x.jsonl", entries=("old",))
+        destination.chmod(0o644)
+    source = Path(bench.file("in/x.jsonl"))
+    source.chmod(0o644)
+    source.write_text(source.read_text().replace('"version": 3', f'"version": {version}'))
+    opened = bench.opener.opened(Target("import", bench.current, path=str(source), destination=str(destination)))
+    with pytest.raises(SessionInUse):
+        open_session(str(destination), bench.stamps, "/")
+    opened.journal.append((MARK % "b2").encode())
+    opened.journal.close()
+    again = bench.open("file", path=str(destination))
+    assert len(again.entries) == 2 and ids(again) == [*ids(opened), "b2"]
+    assert destination.stat().st_mode & 0o777 == 0o600
+    assert [path.name for path in bench.folder.iterdir()] == ["x.jsonl"]
+
+
+def test_an_import_through_a_link_reaches_the_file_behind_it(bench: Bench) -> None:
+    real, link = bench.root / "real.jsonl", bench.folder / "x.jsonl"
+    link.symlink_to(real)
+    for _ in ("the file is missing", "it is there"):
+        assert ids(bench.open("import", path=bench.file("in/x.jsonl"), destination=str(link))) == ["a1"]
+        assert link.is_symlink() and real.is_file()
+
+
+def test_an_import_onto_what_is_no_file_is_refused_by_name(bench: Bench) -> None:
+    (bench.folder / "d.jsonl").mkdir()
+    os.mkfifo(bench.folder / "p.jsonl")
+    for name, told in (("d.jsonl", "Session file is a directory"), ("p.jsonl", "Session file is not a regular file")):
+        destination = str(bench.folder / name)
+        refusal = bench.refusal("import", path=bench.file(f"in/{name}"), destination=destination)
+        assert refusal == f"{told}: {destination}"
+    assert len(list(bench.folder.iterdir())) == 2
+
+
+def test_an_import_whose_name_is_as_long_as_names_can_be(bench: Bench) -> None:
+    name = "n" * 249 + ".jsonl"
+    assert ids(bench.open("import", path=bench.file(f"in/{name}"), destination=str(bench.folder / name))) == ["a1"]
+
+
+def test_what_waits_at_the_name_of_the_copy_is_never_written_to(bench: Bench) -> None:
+    victim, old = bench.root / "victim", bench.file("sessions/x.jsonl", entries=("old",))
+    victim.write_text("precious")
+    (bench.folder / ".one.tmp").symlink_to(victim)
+    stamps = Stamps(lambda: 0, lambda: "s", lambda: "one")
+    with pytest.raises(SessionFileError) as caught:
+        import_session(bench.file("in/x.jsonl"), old, stamps)
+    assert str(caught.value) == f"Session file cannot be written: {old}: File exists"
+    assert victim.read_text() == "precious" and "old" in Path(old).read_text()
+
+
+def test_a_copy_that_turns_out_to_be_no_session_is_removed(bench: Bench) -> None:
+    notes, old = bench.root / "notes.jsonl", bench.file("sessions/x.jsonl", entries=("old",))
+    notes.write_text("my notes\n")
+    with pytest.raises(SessionFileError, match="not a valid atomic session"):
+        import_session(str(notes), old, bench.stamps)
+    assert "old" in Path(old).read_text() and [path.name for path in bench.folder.iterdir()] == ["x.jsonl"]
+    assert ids(bench.open("file", path=old)) == ["old"]  # it was let go
+
+
+def test_a_relative_path_is_meant_from_the_programs_folder_even_when_that_is_gone(bench: Bench) -> None:
+    bench.file("cwd/x.jsonl", cwd=str(bench.root))
+    destination = str(bench.folder / "x.jsonl")
+    assert ids(bench.open("import", path="x.jsonl", destination=destination)) == ["a1"]
+    assert bench.open("file", path="./x.jsonl").journal.path == str(bench.cwd / "x.jsonl")
+    shutil.rmtree(bench.cwd)
+    gone = str(bench.cwd / "x.jsonl")
+    assert bench.refusal("import", path="x.jsonl", destination=destination) == f"File not found: {gone}"
+    assert bench.refusal("file", path="x.jsonl").endswith(f"x.jsonl: {bench.cwd} is gone")
+    assert not bench.cwd.exists()
+
+
+def test_a_fault_of_the_system_names_a_path_and_its_reason(bench: Bench) -> None:
+    def unreadable(cwd: str) -> Surroundings:
+        raise OSError(5, "Input/output error", cwd)
+
+    desk: Probe[Any] = Probe()
+    opener = Opener(pump, bench.stamps, str(bench.folder), str(bench.cwd), unreadable)
+    opener.open(1, Target("new", bench.current), desk)
+    told = f"the session cannot be opened: {bench.cwd}: Input/output error"
+    assert desk.next() == TargetFailed(1, told)
 
 
 def test_an_import_of_the_file_itself_copies_nothing(bench: Bench) -> None:
