@@ -16,7 +16,7 @@ PYTHON ?=
 CANDIDATES := $(if $(PYTHON),'$(PYTHON)',python3.13 python3.12 python3.11 python3)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test simulate interop check contract format clean compile
+.PHONY: help demo test simulate interop check contract reference format clean compile
 
 help:
 	@echo "make demo     play a short conversation against atomic --mode rpc (no key needed)"
@@ -25,6 +25,7 @@ help:
 	@echo "make interop  install clients that others wrote, from npm and PyPI, and let them drive atomic (needs npm)"
 	@echo "make check    format, lint, types and import layers"
 	@echo "make contract write anew, in docs/protocol.md, which tests show what it promises"
+	@echo "make reference write docs/reference.md anew from the types of the wire"
 	@echo "make format   format the sources and sort their imports"
 	@echo "make clean    remove .venv and the tools' caches"
 
@@ -53,6 +54,9 @@ check: $(VENV)/.installed-dev
 # Without bytecode a start takes twice as long, and where PYTHONDONTWRITEBYTECODE is set nobody else writes it.
 compile: $(VENV)/.installed
 	@$(PY) -m compileall -q $(filter-out tests,$(SOURCES))
+
+reference: $(VENV)/.installed-dev
+	@$(PY) -m tests.house.reference_page
 
 contract: $(VENV)/.installed-dev
 	@$(PY) -m tests.house.contract_table

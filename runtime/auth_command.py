@@ -1,7 +1,7 @@
 """`atomic auth`: hands a configured credential to another program, or tells whether there is one.
 
 Owns the exit codes. Promises that stdout holds the credential and nothing else, that it is empty whenever the exit code
-is not 0, and that no secret goes to stderr.
+is not 0, and that no secret goes to stderr. Only `--help` writes something else there, and nobody captures that.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from runtime.credentials import CredentialError, NoCredential
 from runtime.load_catalog import load_catalog
 from runtime.setting_keys import NotAllowed, duration
 from runtime.settings import load_settings
+from runtime.stdio import complain
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -49,14 +50,17 @@ def run(argv: Sequence[str], env: Mapping[str, str], cwd: str) -> int:
         print(_credential(given, env, cwd))
         return 0
     except _Failure as failure:
-        _complain(str(failure))
+        complain(str(failure))
         return failure.code
 
 
 def _parsed(argv: Sequence[str]) -> Namespace:
-    """Help goes to stderr as well: whoever captures stdout wants the credential."""
+    """Help that nobody asked for goes to stderr: whoever captures stdout wants the credential."""
     parser = _parser()
-    if not argv or argv[0] in ("-h", "--help"):
+    if "-h" in argv or "--help" in argv:
+        print(parser.format_help(), end="")
+        raise SystemExit(0)
+    if not argv:
         print(parser.format_help(), end="", file=sys.stderr)
         raise SystemExit(USAGE)
     given = parser.parse_args(list(argv))
@@ -97,12 +101,8 @@ def _refuse_expiry(text: str) -> None:
 
 
 def _usage(text: str) -> NoReturn:
-    _complain(text[:1].upper() + text[1:])
+    complain(text[:1].upper() + text[1:])
     raise SystemExit(USAGE)
-
-
-def _complain(text: str) -> None:
-    print(f"Error: {text}", file=sys.stderr)
 
 
 def _credential(given: Namespace, env: Mapping[str, str], cwd: str) -> str:
@@ -141,7 +141,7 @@ def _check(pattern: str | None, env: Mapping[str, str], cwd: str) -> int:
         assert model is not None
         ready = catalog.auth_status(model.provider).configured
         what = model.provider
-    print(f"{'ready: there is a' if ready else 'not ready: there is no'} credential for {what}", file=sys.stderr)
+    complain(f"{'ready: there is a' if ready else 'not ready: there is no'} credential for {what}")
     return 0 if ready else NOT_READY
 
 
@@ -154,5 +154,5 @@ def _resolved(pattern: str | None, env: Mapping[str, str], cwd: str) -> tuple[Lo
     except ModelChoiceError as error:
         raise _Failure(NO_MODEL, str(error)) from None
     for warning in start.warnings:
-        print(f"Warning: {warning}", file=sys.stderr)
+        complain(warning)
     return start.catalog, start.named.model if start.named else None

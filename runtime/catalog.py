@@ -1,7 +1,8 @@
 """The models of this process and who may use them, as sessions see them: a value made from what was read.
 
 Owns how a view follows from settings, flags, `models.json` and credentials, at the start and after each reading. A file
-that cannot be read any more leaves what it said before.
+that cannot be read any more leaves what it said before. The login of a base URL (`user:password@`) is in no model that
+is shown; it travels with the credential of each request.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from actors.catalog_view import Choice, Defaults
+from actors.model.cloud_ambient import CLOUD_APIS
+from actors.model.url_login import basic, login_in, without_login
 from protocol.model import Model, ThinkingLevel
 from protocol.responses import AuthStatus
 from protocol.responses import ScopedModel as ToldModel
@@ -20,7 +23,7 @@ from runtime.credentials import Credentials, no_api_key_text
 from runtime.model_patterns import ScopedModel, scoped_models
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from actors.model.prompt import Credential
     from runtime.models import ProviderConfig
@@ -48,7 +51,7 @@ class Flags(NamedTuple):
 class LoadedCatalog:
     """`actors.catalog_view.CatalogView`."""
 
-    __slots__ = ("_credentials", "_flags", "_models", "_providers", "_scope")
+    __slots__ = ("_credentials", "_flags", "_given", "_logins", "_models", "_providers", "_scope")
 
     def __init__(
         self,
@@ -58,7 +61,10 @@ class LoadedCatalog:
         flags: Flags,
         scope: Sequence[ScopedModel],
     ) -> None:
-        self._models = tuple(_with_both_flags(model) for model in models)
+        self._given = tuple(models)
+        self._models = tuple(_shown(model) for model in models)
+        named = (flags.named.model,) if flags.named else ()
+        self._logins = _logins((*named, *(scoped.model for scoped in scope), *models))
         self._providers = providers
         self._credentials = credentials
         self._flags = flags
@@ -71,7 +77,7 @@ class LoadedCatalog:
 
     def scope(self) -> tuple[ToldModel, ...]:
         """A scoped model is shown as the catalogue has it now."""
-        found = ((self.find(model.provider, model.id) or model, level) for model, level in self._scope)
+        found = ((self.find(model.provider, model.id) or _shown(model), level) for model, level in self._scope)
         return tuple(ToldModel(model, level or UNSET) for model, level in found if self._is_available(model))
 
     def find(self, provider: str, model_id: str) -> Model | None:
@@ -89,7 +95,7 @@ class LoadedCatalog:
         self, saved: tuple[str, str] | None, saved_level: ThinkingLevel | None, defaults: Defaults, *, first: bool
     ) -> Choice:
         speak = first or saved is None
-        return choose_model(
+        choice = choose_model(
             self._models,
             self._credentials.is_configured,
             named=self._flags.named if speak else None,
@@ -102,6 +108,7 @@ class LoadedCatalog:
             default_level=defaults.level,
             model_levels=defaults.levels,
         )
+        return choice._replace(model=_shown(choice.model)) if choice.model is not None else choice
 
     # -- credentials
 
@@ -110,7 +117,12 @@ class LoadedCatalog:
         return AuthStatus(configured, source or UNSET, label or UNSET)
 
     def authorize(self, model: Model) -> Credential:
-        return self._credentials.resolve(model.provider, model)
+        credential = self._credentials.resolve(model.provider, model)
+        login = _login_for(model, self._logins)
+        is_named = any(name.lower() == "authorization" for name, _ in credential.headers)
+        if login is None or is_named or model.api in CLOUD_APIS:  # the clouds sign in a way of their own
+            return credential
+        return replace(credential, headers=(*credential.headers, ("authorization", basic(login))))
 
     def _is_available(self, model: Model) -> bool:
         return self._credentials.is_configured(model.provider)
@@ -119,7 +131,7 @@ class LoadedCatalog:
 
     def reloaded(self, files: CatalogFiles) -> LoadedCatalog:
         """The patterns of the scope are looked up again, in the models that are available now."""
-        models = self._models if files.models is None else files.models
+        models = self._given if files.models is None else files.models
         providers = self._providers if files.models is None else files.providers
         credentials = self._credentials.renewed(providers, files.stored)
         scope, _ = scoped_models(self._flags.patterns, models, credentials.is_configured)
@@ -129,7 +141,31 @@ class LoadedCatalog:
         """What the scope has lost does not come back by another model that also fits its pattern."""
         credentials = self._credentials.with_runtime_key(provider, None)
         scope = [scoped for scoped in self._scope if credentials.is_configured(scoped.model.provider)]
-        return LoadedCatalog(self._models, self._providers, credentials, self._flags, scope)
+        return LoadedCatalog(self._given, self._providers, credentials, self._flags, scope)
+
+
+def _shown(model: Model) -> Model:
+    """As sessions and clients may have it: without a login, the switches under all their names."""
+    url = model.base_url
+    if "@" in url and (shown := without_login(url)) != url:
+        model = replace(model, base_url=shown)
+    return _with_both_flags(model)
+
+
+def _logins(models: Iterable[Model]) -> dict[tuple[str, ...], str]:
+    """The logins of base URLs, by provider and address, and by the model's id besides: one that `--model` names may
+    be no model of the catalogue."""
+    found: dict[tuple[str, ...], str] = {}
+    for model in models:
+        if "@" in model.base_url and (login := login_in(model.base_url)):
+            place = (model.provider, without_login(model.base_url))
+            found[place] = found[(*place, model.id)] = login
+    return found
+
+
+def _login_for(model: Model, logins: Mapping[tuple[str, ...], str]) -> str | None:
+    place = (model.provider, model.base_url)
+    return logins.get((*place, model.id)) or logins.get(place)
 
 
 def _with_both_flags(model: Model) -> Model:

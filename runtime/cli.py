@@ -16,6 +16,8 @@ from protocol.model import THINKING_LEVELS, ThinkingLevel
 from runtime.arguments import Arguments, sort_arguments
 from runtime.config_values import shown
 from runtime.flags import build_parser
+from runtime.stdio import complain
+from runtime.unknown_keys import nearest
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -143,10 +145,8 @@ def _names(value: str | None) -> tuple[str, ...] | None:
 
 
 def _suggestion(flag: str, known: list[str]) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(flag, known, n=1)
-    return f"; did you mean {near[0]}?" if near else "; see atomic --help"
+    near = nearest(flag, known)
+    return f"; did you mean {near}?" if near else "; see atomic --help"
 
 
 def _usage_error(message: str) -> NoReturn:
@@ -211,5 +211,5 @@ def _refuse_pairs(chosen: list[str]) -> None:
 
 
 def _stop(code: int, text: str) -> NoReturn:
-    print(f"Error: {text}", file=sys.stderr)
+    complain(text)
     raise SystemExit(code)

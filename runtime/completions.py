@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
+
+from runtime.stdio import complain
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -30,7 +31,7 @@ def run(argv: Sequence[str], env: Mapping[str, str], cwd: str) -> int:
         print(USAGE, end="")
         return 0
     if len(argv) != 1 or argv[0] not in SHELLS:
-        print(f"Error: completions needs one of: {', '.join(SHELLS)}", file=sys.stderr)
+        complain(f"completions needs one of: {', '.join(SHELLS)}")
         return 2
     print(script(argv[0]))
     return 0

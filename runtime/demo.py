@@ -3,13 +3,14 @@
 It is a client like any other: it starts a process, writes commands to its stdin and reads records from its stdout. The
 model is the built-in scripted one, so no key and no network are needed. It works in a folder of its own that is gone
 afterwards, waits for records and never sleeps, ends in ten seconds at most, and exits with 0 only if what should have
-happened did.
+happened did, or if its reader left before the end.
 
 `python -m runtime.demo [COMMAND...]` plays it against another command that takes the same flags.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -24,15 +25,23 @@ from typing import Any, Final
 
 import msgspec
 
-from runtime.timeline import Line, Paint, Record, describe, row, text_of, verdict
+from runtime.timeline import Line, Paint, Record, Timeline, command_line, describe, text_of
 
 TIME_LIMIT_S: Final = 9.0
 LAST_WORDS_S: Final = 1.0
 FLAGS: Final = ("--mode", "rpc", "--provider", "scripted", "--model", "scripted", "--session-dir")
 
 NOTES: Final = "The build is green since Tuesday.\n"
-ANSWER: Final = "This answer arrives in pieces, each one a record on stdout."
-READING: Final = 'TOOL read {"path": "notes.txt"}\nSAY The notes say that the build is green.'
+OPENING: Final = """\
+This starts one agent, `atomic --mode rpc`, and drives it as your program would:
+→ is a command that goes to its stdin, ← a record that comes from its stdout.
+Each is one JSON object on a line; here they are cut short."""
+NEXT: Final = """
+What next: README.md, "By hand", talks to it from your shell; docs/guide.md has
+a whole program, docs/reference.md every command. `.venv/bin/atomic doctor`
+tells what a model needs, `.venv/bin/atomic -p "..."` asks one question."""
+ANSWER: Final = "This answer arrives in pieces, each a record."
+READING: Final = 'TOOL read {"path": "notes.txt"}\nSAY The build is green.'
 # The first request waits at a named pipe that the demonstration opens once the session has been replaced.
 PATIENT: Final = "echo before the new session; read word < gate; echo $word the new session"
 ENDLESS: Final = "echo this would take ten minutes; sleep 600"
@@ -48,7 +57,7 @@ class Conversation:
     def __init__(self, command: list[str], workspace: Path, env: Mapping[str, str], paint: Paint) -> None:
         self.records: list[Record] = []
         self.failures = 0
-        self._paint = paint
+        self._timeline = Timeline(paint)
         self._begun = time.monotonic()
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - it is read when the child has ended
         self._child = subprocess.Popen(
@@ -64,14 +73,13 @@ class Conversation:
         self._incoming.put(b"")
 
     def title(self, text: str) -> None:
-        print("\n" + self._paint("1", text))
+        show(self._timeline.title(text))
 
     def send(self, *commands: Record) -> None:
         """Write commands to the agent in one go."""
         assert self._child.stdin
         for command in commands:
-            said = command.get("message") or command.get("command") or command.get("requestId") or ""
-            self._row("→", Line(command["id"], f"{command['type']}  {said!r}" if said else command["type"], "1;34"))
+            self._row("→", command_line(command))
         try:
             self._child.stdin.write(b"".join(msgspec.json.encode(command) + b"\n" for command in commands))
             self._child.stdin.flush()
@@ -100,7 +108,7 @@ class Conversation:
         self._row("←", describe(record))
 
     def _row(self, arrow: str, line: Line) -> None:
-        print(row(self._paint, time.monotonic() - self._begun, arrow, line))
+        show(self._timeline.line(time.monotonic() - self._begun, arrow, line))
 
     def response(self, id: str) -> Record:
         return self.wait(
@@ -116,12 +124,13 @@ class Conversation:
     def check(self, text: str, holds: bool) -> None:
         """Say whether what should have happened did, and remember it."""
         self.failures += not holds
-        print(verdict(self._paint, text, holds))
+        show(self._timeline.verdict(text, holds))
 
     def finish(self) -> int:
         """Close stdin, which asks the agent to stop; its exit code."""
         assert self._child.stdin
-        self._child.stdin.close()
+        with contextlib.suppress(BrokenPipeError):  # it is gone: its exit code tells
+            self._child.stdin.close()
         return self._child.wait(max(self._begun + TIME_LIMIT_S - time.monotonic(), 0.001))
 
     def abandon(self) -> str:
@@ -136,14 +145,28 @@ class Conversation:
         return self._stderr.read().decode(errors="replace")
 
 
+class ReaderLeft(Exception):
+    """Nobody reads the demonstration any more."""
+
+
+def show(text: str) -> None:
+    """Write a part of the timeline, at once. Raises `ReaderLeft`."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise ReaderLeft from None
+
+
 def streamed_answer(talk: Conversation) -> None:
     talk.title("A streamed answer")
     talk.send({"id": "hello", "type": "prompt", "message": f"PACE 30\nSAY {ANSWER}"})
     talk.wait("agent_settled", lambda record: record["type"] == "agent_settled")
     changes = [record["assistantMessageEvent"] for record in talk.records if record["type"] == "message_update"]
     deltas = [change["delta"] for change in changes if change["type"] == "text_delta"]
-    talk.check("the prompt was accepted", talk.response("hello")["success"])
-    talk.check(f"{len(deltas)} pieces add up to the answer", len(deltas) > 1 and "".join(deltas) == ANSWER)
+    accepted = talk.response("hello")["success"]
+    whole = len(deltas) > 1 and "".join(deltas) == ANSWER
+    talk.check(f"the prompt was accepted, and {len(deltas)} pieces add up to the answer", accepted and whole)
 
 
 def tool_call(talk: Conversation) -> None:
@@ -153,8 +176,8 @@ def tool_call(talk: Conversation) -> None:
     talk.wait("agent_settled", lambda record: record["type"] == "agent_settled", mark)
     ended = [record for record in talk.records[mark:] if record["type"] == "tool_execution_end"]
     last = [record["message"] for record in talk.records[mark:] if record["type"] == "message_end"][-1]
-    talk.check("the model read the file", [NOTES.strip() in text_of(record["result"]) for record in ended] == [True])
-    talk.check("it answered after that", text_of(last) == READING.partition("SAY ")[2])
+    has_read = [NOTES.strip() in text_of(record["result"]) for record in ended] == [True]
+    talk.check("the model read the file, then it answered", has_read and text_of(last) == READING.partition("SAY ")[2])
 
 
 def shell_requests(talk: Conversation, gate: Path) -> None:
@@ -174,11 +197,11 @@ def shell_requests(talk: Conversation, gate: Path) -> None:
     endless = talk.response("endless")
     later = "".join(output_of(record, "patient") for record in talk.records[mark:])
     talk.check("the session was replaced", old["sessionId"] != new["sessionId"])
-    talk.check("the patient request went on across that", later == "after the new session\n")
-    talk.check("and ended well", patient["data"]["exitCode"] == 0 and not patient["data"]["cancelled"])
+    ended_well = patient["data"]["exitCode"] == 0 and not patient["data"]["cancelled"]
+    talk.check("the patient request lived on and ended well", later == "after the new session\n" and ended_well)
     talk.check("the endless one was cancelled by its id", endless["success"] and endless["data"]["cancelled"])
-    talk.check("both are on record in the session where they began", commands_in(old) == [PATIENT, ENDLESS])
-    talk.check("and not in the new one", commands_in(new) == [])
+    kept = commands_in(old) == [PATIENT, ENDLESS] and commands_in(new) == []
+    talk.check("both are on record where they began, and not in the new session", kept)
 
 
 def output_of(record: Record, id: str) -> str:
@@ -219,23 +242,30 @@ def play(command: list[str], workspace: Path, paint: Paint) -> int:
         streamed_answer(talk)
         tool_call(talk)
         shell_requests(talk, workspace / "gate")
-        talk.title("The end of input ends the agent")
-        talk.check("it exits with 0", talk.finish() == 0)
+        talk.check("the end of its input ended the agent, with exit code 0", talk.finish() == 0)
     except (Stalled, subprocess.TimeoutExpired, LookupError, OSError, msgspec.DecodeError) as failure:
         talk.check(f"all records as expected ({type(failure).__name__}: {failure})", False)
-    said = talk.abandon()
+    finally:
+        said = talk.abandon()
     if talk.failures and said:
-        print("\nThe agent wrote on stderr:\n" + said)
+        show("\nThe agent wrote on stderr:\n" + said)
     return min(talk.failures, 1)
 
 
 def main(arguments: list[str]) -> int:
-    """Play the demonstration; 0 if all was as expected, else 1."""
+    """Play the demonstration; 0 if all was as expected or nobody wanted to see the end, 130 after Ctrl-C, else 1."""
     if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace", line_buffering=True)
-    with tempfile.TemporaryDirectory(prefix="atomic-demo-") as folder:
-        code = play(arguments or default_command(), Path(folder), Paint(sys.stdout, os.environ))
-    print("\n" + ("Something was not as it should be." if code else "All was as it should be."))
+        sys.stdout.reconfigure(errors="replace")
+    try:
+        show(OPENING + "\n")
+        with tempfile.TemporaryDirectory(prefix="atomic-demo-") as folder:
+            code = play(arguments or default_command(), Path(folder), Paint(sys.stdout, os.environ))
+        show("\n" + ("Something was not as it should be.\n" if code else f"All was as it should be.\n{NEXT}\n"))
+    except ReaderLeft:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is buffered still wants to leave when the process ends
+        return 0
+    except KeyboardInterrupt:
+        return 130
     return code
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import platform
-import sys
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from actors.session.listing import list_sessions
@@ -19,6 +18,7 @@ from runtime.cli import Options, is_offline, program_version
 from runtime.load_catalog import load_catalog, start_defaults
 from runtime.resources import has_trust_inputs, is_trusted, load_resources
 from runtime.settings import load_settings
+from runtime.stdio import complain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -47,7 +47,7 @@ def run(argv: Sequence[str], env: Mapping[str, str], cwd: str) -> int:
         print(USAGE, end="")
         return 0
     if argv:
-        print(f"Error: doctor takes no arguments, got {argv[0][:80]!r}", file=sys.stderr)
+        complain(f"doctor takes no arguments, got {argv[0][:80]!r}")
         return 2
     findings = list(examine(env, cwd))
     width = max(len(finding.subject) for finding in findings)

@@ -6,15 +6,15 @@ The file is only read. What the page shows and where it goes is `actors.session.
 from __future__ import annotations
 
 import os
-import sys
 import uuid
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from actors.session.export import ExportError
 from actors.session.exporting import ExportPlan, render_to
 from actors.session.naming import expand_home, home_dir
 from actors.session.reading import SessionFileError, read_session
 from actors.session.tree import Tree
+from runtime.stdio import complain
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -37,7 +37,7 @@ def run(argv: Sequence[str], env: Mapping[str, str], cwd: str) -> int:
         )
         print(render_to(plan, cwd, home))
     except (SessionFileError, ExportError, OSError) as error:
-        print(f"atomic: {error}", file=sys.stderr)
+        complain(str(error))
         return 1
     return 0
 
@@ -51,4 +51,10 @@ def _parsed(argv: Sequence[str]) -> Namespace:
     parser.add_argument("session", metavar="SESSION.jsonl", help="the session file")
     parser.add_argument("out", nargs="?", metavar="OUT", help="the page; atomic-session-<name>.html without it")
     parser.add_argument("--theme", choices=("auto", "dark", "light"), default="auto", help="colours to begin with")
+    parser.error = _usage  # type: ignore[method-assign]
     return parser.parse_args(list(argv))
+
+
+def _usage(message: str) -> NoReturn:
+    complain(message[:1].upper() + message[1:])
+    raise SystemExit(2)

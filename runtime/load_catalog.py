@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from actors.catalog_view import Defaults
 from runtime.catalog import Flags, LoadedCatalog
 from runtime.choose_model import ModelChoiceError, names_scripted, resolve_named
+from runtime.config_values import shown
 from runtime.credentials import Credentials
 from runtime.model_patterns import scoped_models
 from runtime.models import load_models
 from runtime.secret_command import run_command
+from runtime.settings import file_of
 from runtime.stored_credentials import load_stored
 
 if TYPE_CHECKING:
@@ -56,7 +58,21 @@ def load_catalog(options: Options, env: Mapping[str, str], agent_dir: str, setti
     scope, complaints = scoped_models(patterns, loaded.models, credentials.is_configured)
     flags = Flags(named, options.thinking, tuple(patterns))
     catalog = LoadedCatalog(loaded.models, loaded.providers, credentials, flags, scope)
+    if named is None and not scope:
+        warnings += _unsupported_default(catalog, settings)
     return StartCatalog(catalog, scripted, named, [*warnings, *complaints])
+
+
+def _unsupported_default(catalog: LoadedCatalog, settings: Settings) -> list[str]:
+    """What the refusal of every prompt (`choose_model.UNSUPPORTED_DEFAULT`) leaves open: which names, from where."""
+    provider, model = settings.default_provider, settings.default_model
+    if not (provider and model) or catalog.knows(provider):
+        return []
+    file = file_of(settings, "defaultProvider") or "settings.json"
+    return [
+        f"{file}: there is no provider {shown(provider)}, so the default model {shown(f'{provider}/{model}')} cannot "
+        "be used; change defaultProvider and defaultModel, give --model, or add the provider to models.json"
+    ]
 
 
 def start_defaults(settings: Settings) -> Defaults:

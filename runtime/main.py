@@ -88,7 +88,7 @@ def main(argv: list[str] | None = None) -> int:
         try:
             plan = plan_one_shot(options, startup.session, cwd, reads_stdin=piped)
         except PromptFileError as error:
-            print(f"Error: {error}", file=sys.stderr)
+            complain(str(error))
             return 1
     try:
         trace = _tracer(options.trace)

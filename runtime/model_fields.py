@@ -91,8 +91,8 @@ def _api(value: Any) -> str:
 
 
 def _url(value: Any) -> str:
-    if not isinstance(value, str) or not value.startswith(("http://", "https://")):
-        raise NotAllowed("an http:// or https:// URL")
+    if not isinstance(value, str) or not value.startswith(("http://", "https://", "scripted:")):
+        raise NotAllowed("an http:// or https:// URL, or scripted: and a file")
     return value
 
 

@@ -18,11 +18,13 @@ from actors.catalog_data import SCRIPTED, built_in_models
 from protocol.model import Model, ModelCost
 from runtime.config_values import decode_document, kind_of
 from runtime.model_fields import MODEL_FIELDS, PROVIDER_FIELDS, BadField, merged, read_fields
+from runtime.unknown_keys import told_unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
 FILE = "models.json"
+TOP_KEYS = ("providers", "$schema")
 CONTEXT_WINDOW = 128000
 MAX_TOKENS = 16384
 
@@ -60,9 +62,16 @@ class LoadedModels(NamedTuple):
 
 def load_models(agent_dir: str, *, scripted: bool) -> LoadedModels:
     """Read `<agent_dir>/models.json`. `scripted` says that a flag or a setting names the scripted model; without it,
-    that model is there only when the file itself names it."""
+    that model is there only when the file itself names it. Its warnings name the path, its faults the file alone: those
+    go to clients."""
+    path = os.path.join(agent_dir, FILE)
+    loaded = _loaded(path, scripted)
+    return loaded._replace(warnings=[warning.replace(FILE, path, 1) for warning in loaded.warnings])
+
+
+def _loaded(path: str, scripted: bool) -> LoadedModels:
     try:
-        with open(os.path.join(agent_dir, FILE), "rb") as file:
+        with open(path, "rb") as file:
             data = file.read()
     except (FileNotFoundError, NotADirectoryError):
         data = b"{}"
@@ -122,6 +131,7 @@ def _provider_entries(document: Any, warnings: list[str]) -> dict[str, Any]:
     if not isinstance(document, dict):
         warnings.append(f"Invalid {FILE} schema: the file must hold an object, not {kind_of(document)}")
         return {}
+    warnings += filter(None, [told_unknown(FILE, document, TOP_KEYS)])
     entries = document.get("providers")
     if entries is None:
         return {}
@@ -139,6 +149,7 @@ class _Provider:
         self._warnings = warnings
         self._label = f'provider "{provider_id}"'
         self._fields = read_fields(entry, PROVIDER_FIELDS, self._label)
+        self._tell_unknown(self._label, entry, (*PROVIDER_FIELDS, "oauth"))
         self._refuse_idle_entry()
         self._first = next(iter(base.values()), None)
         self._model_headers: dict[str, dict[str, str]] = {}
@@ -146,6 +157,9 @@ class _Provider:
         self._add_models(self._fields.get("models", ()))
         self._override(self._fields.get("model_overrides", {}))
         self.config = self._config()
+
+    def _tell_unknown(self, label: str, entry: dict[str, Any], known: Collection[str]) -> None:
+        self._warnings += filter(None, [told_unknown(f"{FILE}: {label}", entry, known)])
 
     def _refuse_idle_entry(self) -> None:
         said = self._fields
@@ -178,6 +192,7 @@ class _Provider:
         which = f'model "{model_id}"' if isinstance(model_id, str) else f"models[{position}]"
         label = f"{self._label}, {which}"
         said = read_fields(entry, MODEL_FIELDS, label, required=("id",))
+        self._tell_unknown(label, entry, MODEL_FIELDS)
         self._take_headers(said["id"], said)
         if said.get("cost"):
             _require_whole_cost(said["cost"], label)
@@ -215,6 +230,7 @@ class _Provider:
             except BadField as error:
                 self._warnings.append(f"{FILE}: {error}")
                 continue
+            self._tell_unknown(f'{self._label}, modelOverrides "{model_id}"', entry, MODEL_FIELDS)
             said.pop("id", None)
             self._take_headers(model_id, said)
             self.models[model_id] = _overridden(self.models[model_id], said)

@@ -8,13 +8,14 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from actors.tool.images import HEAD_BYTES, MAX_BYTES, mime_type
+from actors.model.image_check import content_fault
+from actors.tool.images import HEAD_BYTES, mime_type
 from protocol.messages import ImageContent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-TOO_LARGE = "The image was left out: it has {} bytes, and providers take {} at most."
+LEFT_OUT = "This file was left out: {}."
 
 
 class PromptFileError(ValueError):
@@ -37,8 +38,8 @@ def read_prompt_files(names: Iterable[str], cwd: str) -> PromptFiles:
         kind = mime_type(data[:HEAD_BYTES])
         if kind is None:
             text += _tag(path, f"\n{data.decode('utf-8-sig', 'replace')}\n") if data else ""
-        elif len(data) > MAX_BYTES:
-            text += _tag(path, TOO_LARGE.format(len(data), MAX_BYTES))
+        elif (fault := content_fault(data, kind)) is not None:
+            text += _tag(path, LEFT_OUT.format(fault))
         else:
             text += _tag(path, "")
             images.append(_image(data, kind))

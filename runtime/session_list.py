@@ -7,7 +7,6 @@ one. Owns the columns. Source: sessions 1.9 (listing).
 from __future__ import annotations
 
 import os
-import sys
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -16,6 +15,7 @@ from actors.session.naming import agent_dir, session_dir
 from protocol.codec import BadJson, decode_any, encode
 from runtime.resources import is_trusted
 from runtime.settings import load_settings
+from runtime.stdio import complain
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -48,7 +48,7 @@ def run(argv: Sequence[str], env: Mapping[str, str], cwd: str) -> int:
     elif shown:
         print("\n".join(_table(shown, with_folder=given.all)))
     else:
-        print(NONE_HERE.format(", ".join(folders)), file=sys.stderr)
+        complain(NONE_HERE.format(", ".join(folders)))
     return 0
 
 
@@ -72,7 +72,7 @@ def _parsed(argv: Sequence[str]) -> Namespace:
 
 
 def _usage(message: str) -> NoReturn:
-    print(f"Error: {message[:1].upper()}{message[1:]}", file=sys.stderr)
+    complain(message[:1].upper() + message[1:])
     raise SystemExit(2)
 
 

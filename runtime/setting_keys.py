@@ -1,7 +1,7 @@
 """The keys of `settings.json`: where each one stands, what it may be, and the field of `Settings` that it becomes.
 
 Promises one warning for a value that is not allowed, naming the key, the value and what is allowed; `null` is the same
-as absent. Source: sessions 6.1 and 6.2.
+as absent; and one for the keys that mean nothing. Source: sessions 6.1 and 6.2.
 """
 
 from __future__ import annotations
@@ -11,11 +11,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from protocol.model import THINKING_LEVELS
 from runtime.config_values import shown
+from runtime.unknown_keys import paths_of, told_unknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 GLOBAL_ONLY = frozenset({"default_project_trust", "http_proxy", "ca_file"})
+# What the reference knows and this program has no use for: a file may be shared with it, so nothing is said.
+UNUSED = frozenset(
+    {
+        *("transport", "websockets", "websocketConnectTimeoutMs", "bashInterceptor", "enableSkillCommands", "theme"),
+        *("packages", "extensions", "skills", "prompts", "themes", "workflows", "enableInstallTelemetry"),
+    }
+)
 FOREVER_MS = 1e15
 BUDGET_LEVELS = ("minimal", "low", "medium", "high")
 
@@ -48,6 +56,13 @@ def read_document(document: dict[str, Any], scope: str, warnings: list[str]) -> 
             _warn_once(warnings, scope, error.name, error.value, "an object")
         except NotAllowed as error:
             _warn_once(warnings, scope, ".".join(key.path), value, str(error))
+
+
+def unknown_setting(document: dict[str, Any], path: str) -> str | None:
+    """The warning for the keys of one file, at `path`, that mean nothing; None when all do."""
+    known = {".".join(key.path) for key in KEYS}
+    sections = {name.rpartition(".")[0] for name in known} - {""}
+    return told_unknown(path, paths_of(document, sections), known | sections | UNUSED)
 
 
 class _NotASection(Exception):

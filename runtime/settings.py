@@ -112,10 +112,17 @@ def load_settings(
         if fault:
             warnings.append(f"({context}, {name} settings) {fault}")
             document = before.get(path)
+        elif document and not _is_older(path):
+            warnings += filter(None, [setting_keys.unknown_setting(document, path)])
         scopes.append(Scope(path, name, document))
     found = _values(scopes, warnings)
     found.update(_from_environment(env, found))
     return Settings(**found, documents=tuple((scope.path, scope.document) for scope in scopes)), warnings
+
+
+def file_of(settings: Settings, key: str) -> str | None:
+    """The path of the file whose value for a key at its top counts; None when no file has one."""
+    return next((path for path, document in settings.documents if document and document.get(key) is not None), None)
 
 
 def settings_path(agent_dir: str) -> str:
@@ -149,6 +156,11 @@ def _files(agent_dir: str, cwd: str, env: Mapping[str, str], trusted: bool) -> I
     yield settings_path(agent_dir), "global"
     if os.path.normpath(agent_dir) == os.path.join(home, ".atomic", "agent"):
         yield os.path.join(home, ".pi", "agent", "settings.json"), "global"
+
+
+def _is_older(path: str) -> bool:
+    """Whether the file is another program's, which may have keys that are not ours."""
+    return ".pi" in path.split(os.sep)[-3:]
 
 
 def _read(path: str) -> tuple[Document | None, str | None]:

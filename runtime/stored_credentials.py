@@ -38,11 +38,13 @@ class StoredCredentialsError(ValueError):
 
 
 def load_stored(agent_dir: str) -> tuple[dict[str, StoredCredential], list[str]]:
-    """The entries of `<agent_dir>/auth.json` and one warning for each fault, none of which tells a value."""
+    """The entries of `<agent_dir>/auth.json` and one warning for each fault, with the path and no value."""
     try:
-        return read_stored(agent_dir)
+        stored, warnings = read_stored(agent_dir)
     except StoredCredentialsError as error:
-        return {}, [str(error)]
+        stored, warnings = {}, [str(error)]
+    path = _path(agent_dir)
+    return stored, [text if path in text else text.replace("auth.json", path, 1) for text in warnings]
 
 
 def read_stored(agent_dir: str) -> tuple[dict[str, StoredCredential], list[str]]:

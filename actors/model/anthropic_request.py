@@ -11,7 +11,7 @@ from typing import Any
 
 from actors.model.output_limit import output_limit, thinking_budget
 from actors.model.prompt import Credential, ModelPrompt, RequestOptions, ToolSpec
-from actors.model.replay import ReplayMessage, replay
+from actors.model.replay import ReplayMessage, asked
 from protocol.messages import (
     AssistantContent,
     AssistantMessage,
@@ -26,6 +26,7 @@ from protocol.model import Model
 _VERSION = "2023-06-01"
 _OAUTH_MARK = "sk-ant-oat"
 _MAX_ID = 64
+_THOUGHTS = ("thinking", "redacted_thinking")
 _EFFORTS = {"minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "xhigh", "max": "max"}
 
 Block = dict[str, Any]
@@ -120,22 +121,26 @@ def _tools(tools: tuple[ToolSpec, ...], model: Model, mark: Block) -> list[Block
 def _messages(prompt: ModelPrompt, model: Model, mark: Block) -> list[Block]:
     told: list[Block] = []
     was_result = False
-    for message in replay(prompt.messages, model, _fitting_id):
+    for message in asked(prompt.messages, model, _fitting_id):
         role, content = _message(message)
+        if not content:
+            continue
         is_result = isinstance(message, ToolResultMessage)
         if is_result and was_result:
             told[-1]["content"].extend(content)  # the results of one batch belong into one user message
         else:
             told.append({"role": role, "content": content})
         was_result = is_result
-    if told and told[-1]["role"] == "user":
-        told[-1]["content"][-1].update(mark)
+    told[-1]["content"][-1].update(mark)
     return told
 
 
 def _message(message: ReplayMessage) -> tuple[str, list[Block]]:
     if isinstance(message, AssistantMessage):
-        return "assistant", [_assistant_block(block) for block in message.content]
+        content = [_assistant_block(block) for block in message.content]
+        while content and content[-1]["type"] in _THOUGHTS:  # "the final block cannot be thinking"
+            content.pop()
+        return "assistant", content
     if isinstance(message, ToolResultMessage):
         result = {
             "type": "tool_result",

@@ -22,6 +22,9 @@ from actors.model.cloud_signing import (
     vertex_location,
     vertex_project,
 )
+from actors.model.redacted_answer import RedactedAnswer
+from actors.model.redaction import Redaction, secrets_in
+from actors.model.transport_contract import TransportError
 
 if TYPE_CHECKING:
     from actors.model.cloud_request import CloudRequest, Sender
@@ -49,8 +52,14 @@ class CloudSource:
 
     def stream(self, request: CloudRequest, abort: Abort, on_head: OnHead, on_bytes: OnBytes) -> None:
         signed = self._signed(request, abort)
-        answer = _Answer(on_head, on_bytes)
-        self._transport.stream(lambda: signed, abort, answer.on_head, answer.on_bytes)
+        redacted = RedactedAnswer(Redaction(secrets_in(signed.headers)), abort, on_head, on_bytes)
+        answer = _Answer(redacted.on_head, redacted.on_bytes)
+        try:
+            self._transport.stream(lambda: signed, abort, answer.on_head, answer.on_bytes)
+        except TransportError:
+            redacted.end()
+            raise
+        redacted.end()
         if answer.status in (401, 403):
             self._google.forget(request.variables)
             self._aws.forget(request.variables)
@@ -82,6 +91,7 @@ class _Answer:
         self.status = status
         if status < 400 and headers.get("content-type", "").startswith(CONTENT_TYPE):
             self._frames = FrameDecoder()
+            headers = {**headers, "content-type": "text/event-stream"}
         self._on_head(status, headers)
 
     def on_bytes(self, data: bytes) -> None:

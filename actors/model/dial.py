@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from actors.model.http1 import Exchange
 from actors.model.line import Line, connect
-from actors.model.transport_errors import Dropped, ProxyRefused
+from actors.model.transport_errors import Dropped, NetworkFailure, ProxyRefused
 
 if TYPE_CHECKING:
     import ssl
@@ -19,14 +19,26 @@ if TYPE_CHECKING:
 def dial(route: Route, call: Call, context: Callable[[], ssl.SSLContext]) -> Line:
     """`context` is asked only where TLS is due. Raises the kinds of NetworkFailure that a connect has; leaves no
     socket open then."""
-    line = connect(route.proxy.endpoint if route.proxy else route.origin, call)
+    line = connect(route.origin, call) if route.proxy is None else _dial_proxy(route.proxy, route, call, context)
     try:
-        if route.proxy is not None:
-            _pass(route.proxy, route, line, call, context)
         if route.origin.scheme == "https":
             line.start_tls(context(), route.origin.host, call)
     except BaseException:
         line.close()
+        raise
+    return line
+
+
+def _dial_proxy(proxy: Proxy, route: Route, call: Call, context: Callable[[], ssl.SSLContext]) -> Line:
+    try:
+        line = connect(proxy.endpoint, call)
+        try:
+            _pass(proxy, route, line, call, context)
+        except BaseException:
+            line.close()
+            raise
+    except NetworkFailure as failure:
+        failure.is_at_proxy = True
         raise
     return line
 

@@ -12,7 +12,7 @@ from actors.model.openai_compat import cache_fields, is_openai, switches
 from actors.model.output_limit import output_limit
 from actors.model.partial_json import decode_event
 from actors.model.prompt import ModelPrompt, RequestOptions, encode_body
-from actors.model.replay import ReplayMessage, replay
+from actors.model.replay import ReplayMessage, asked
 from protocol.messages import (
     AssistantMessage,
     ImageContent,
@@ -94,7 +94,7 @@ def _messages(model: Model, prompt: ModelPrompt, told: Item) -> list[Item]:
         role = "developer" if model.reasoning and told["supportsDeveloperRole"] else "system"
         messages.append({"role": role, "content": prompt.system})
     images: list[UserContent] = []
-    for message in replay(prompt.messages, model, _fitting_id):
+    for message in asked(prompt.messages, model, _fitting_id):
         if isinstance(message, ToolResultMessage):
             messages.append(_result(message, told))
             images += [block for block in message.content if isinstance(block, ImageContent)]
@@ -130,7 +130,8 @@ def _result(message: ToolResultMessage, told: Item) -> Item:
 def _told(message: ReplayMessage, told: Item) -> list[Item]:
     if isinstance(message, AssistantMessage):
         item = _assistant(message, told)
-        return [item] if len(item) > 2 or item["content"] else []
+        # Thoughts alone are no message: servers want content or calls.
+        return [item] if item["content"] or "tool_calls" in item else []
     blocks = [block for block in message.content if not isinstance(block, str)]
     if len(blocks) == 1 and isinstance(blocks[0], TextContent):
         return [{"role": "user", "content": blocks[0].text}]

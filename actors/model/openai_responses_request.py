@@ -14,7 +14,7 @@ from actors.model.openai_compat import cache_fields, is_openai, switches
 from actors.model.output_limit import output_limit
 from actors.model.partial_json import decode_event
 from actors.model.prompt import ModelPrompt, RequestOptions, encode_body
-from actors.model.replay import is_same_model, replay
+from actors.model.replay import asked, is_same_model
 from protocol.messages import (
     AssistantContent,
     AssistantMessage,
@@ -78,15 +78,22 @@ def _input(model: Model, prompt: ModelPrompt, told: Item) -> list[Item]:
     if prompt.system.strip():
         role = "developer" if model.reasoning and told["supportsDeveloperRole"] else "system"
         items.append({"role": role, "content": prompt.system})
-    messages = replay(prompt.messages, model, lambda call_id, message: fitting_id(call_id, message, model))
+    messages = asked(prompt.messages, model, lambda call_id, message: fitting_id(call_id, message, model))
     for number, message in enumerate(messages):
         if isinstance(message, AssistantMessage):
-            items += [item for block in message.content if (item := _assistant_item(block, number)) is not None]
+            items += _assistant_items(message, number)
         elif isinstance(message, ToolResultMessage):
             items.append(_output(message))
         else:
             parts = [_part(block) for block in message.content if not isinstance(block, str)]
             items.append({"role": "user", "content": parts})
+    return items
+
+
+def _assistant_items(message: AssistantMessage, number: int) -> list[Item]:
+    items = [item for block in message.content if (item := _assistant_item(block, number)) is not None]
+    while items and items[-1].get("type") == "reasoning":  # refused "without its required following item"
+        items.pop()
     return items
 
 

@@ -1,12 +1,14 @@
 """The history as another model may be told it.
 
 The step between the session's messages and a dialect's own. Pure. What it promises to the dialects: every tool call
-has exactly one result before the next message of another kind; ids fit the provider and are unique; no block and no
-message is empty; thinking that the model cannot verify is plain text or gone.
+has exactly one result before the next message of another kind; ids fit the provider and are unique; names of tools are
+such as every provider takes; no block and no message is empty; thinking that the model cannot verify is plain text or
+gone.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import UNSET
@@ -30,11 +32,13 @@ ReplayMessage = UserMessage | AssistantMessage | ToolResultMessage
 # (id of a call, its assistant message) -> an id that the provider takes.
 NormaliseId = Callable[[str, AssistantMessage], str]
 
+_MAX_NAME = 64
 INTERRUPTED = (
     "Tool execution was interrupted after it started; its result is unavailable. "
     "Inspect side effects before deciding whether to retry it."
 )
 NO_OUTPUT = "(no output)"
+NOTHING_TO_SEND = "the prompt is empty: there is nothing to send"
 IMAGE_OMITTED = "(image omitted: this model reads text only)"
 
 
@@ -50,6 +54,15 @@ def replay(messages: Iterable[Message], model: Model, normalise: NormaliseId) ->
             history.result(message)
     history.close_calls()
     return history.messages
+
+
+def asked(messages: Iterable[Message], model: Model, normalise: NormaliseId) -> list[ReplayMessage]:
+    """The same, for a request. Raises ValueError when there is nothing that the model could answer: providers refuse
+    what is empty or ends with a reply of the model."""
+    history = replay(messages, model, normalise)
+    if not history or isinstance(history[-1], AssistantMessage):
+        raise ValueError(NOTHING_TO_SEND)
+    return history
 
 
 def is_same_model(message: AssistantMessage, model: Model) -> bool:
@@ -88,7 +101,8 @@ class _History:
         known = self._open.pop(message.tool_call_id, None)
         if known is not None:
             content = visible(message.content, self._model) or [TextContent(NO_OUTPUT)]
-            self.messages.append(replace(message, tool_call_id=known[0], content=content))
+            call_id, name = known
+            self.messages.append(replace(message, tool_call_id=call_id, tool_name=name, content=content))
 
     def close_calls(self) -> None:
         for call_id, name in self._open.values():
@@ -109,8 +123,9 @@ class _History:
         if call.id in self._open:
             return None
         call_id = self._unique(self._normalise(call.id, message))
-        self._open[call.id] = (call_id, call.name)
-        return replace(call, id=call_id, thought_signature=call.thought_signature if same else UNSET)
+        name = fitting_name(call.name)
+        self._open[call.id] = (call_id, name)
+        return replace(call, id=call_id, name=name, thought_signature=call.thought_signature if same else UNSET)
 
     def _unique(self, wanted: str) -> str:
         """Two turns may carry one id (some servers count from zero in every reply); providers refuse that. What
@@ -122,6 +137,11 @@ class _History:
             call_id = f"{head[:36]}_{n}"
         self._taken.add(call_id.partition("|")[0])
         return call_id
+
+
+def fitting_name(name: str) -> str:
+    """A model may call a tool by a name that its own provider refuses to read again."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:_MAX_NAME] or "tool"
 
 
 def _thinking(block: ThinkingContent, same: bool) -> AssistantContent | None:

@@ -2,7 +2,8 @@
 
 Blocking, for pump threads; an `Abort` from any thread ends a call in every phase that has a socket, within
 milliseconds. Before there is one (name look-up) its caller walks away. Connections are kept and used again. No TLS
-context is made for `http://`. Error texts name the host and the time, never a header, a key or a body.
+context is made for `http://`. Error texts name the host and the time, never a header, a key or a body; what a server
+says of an error comes without the secrets that it was sent (`redaction`).
 
 What it costs, import and construction together, the best of 12 runs: with httpcore2 56 ms and 15.6 MB PSS, with h11
 alone 36 ms and 12.3 MB; from the first prompt of a fresh process to its first delta 51 ms before, 29 ms now.
@@ -16,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from actors.model.pool import Pool
 from actors.model.prompt import HttpRequest
+from actors.model.redacted_answer import RedactedAnswer
+from actors.model.redaction import Redaction, secrets_in
 from actors.model.route import BadUrl, Route, route_to
 from actors.model.transport_call import Call, Foreign
 from actors.model.transport_contract import Abort, Aborted, TransportError, TransportSettings
@@ -79,8 +82,18 @@ class Transport:
         if request.url.startswith("cloud:"):
             self._cloud_source().stream(request, abort, on_head, on_bytes)
             return
+        redaction = Redaction(secrets_in(request.headers, request.url, self._settings.proxy or ""))
+        answer = RedactedAnswer(redaction, abort, on_head, on_bytes)
+        try:
+            self._send(request, abort, answer, method)
+        except TransportError as error:
+            answer.end()
+            raise type(error)(redaction.text(str(error))) from None
+        answer.end()
+
+    def _send(self, request: HttpRequest, abort: Abort, answer: RedactedAnswer, method: str) -> None:
         route = self._route(request.url)
-        while not self._attempt(request, route, Call(self._settings, abort, on_head, on_bytes), method):
+        while not self._attempt(request, route, Call(self._settings, abort, answer.on_head, answer.on_bytes), method):
             pass
 
     def _scripted_source(self) -> Any:
@@ -117,7 +130,7 @@ class Transport:
                 raise Aborted("Request was aborted") from None
             if call.is_stale(error):
                 return False
-            raise TransportError(error_text(error, route.origin, self._settings, call.is_overdue())) from None
+            raise TransportError(error_text(error, route, self._settings, call.is_overdue())) from None
         finally:
             call.abort.detach()
 

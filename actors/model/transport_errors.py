@@ -10,12 +10,15 @@ import socket
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from actors.model.route import Endpoint
+    from actors.model.route import Route
     from actors.model.transport_contract import TransportSettings
 
 
 class NetworkFailure(Exception):
-    """A step of the call did not work. Never leaves the transport."""
+    """A step of the call did not work. Never leaves the transport. `is_at_proxy`: before the way to the origin was
+    open, so the proxy is to blame."""
+
+    is_at_proxy = False
 
 
 class ConnectTimeout(NetworkFailure):
@@ -57,32 +60,36 @@ class BadCaFile(NetworkFailure):
         self.cause = cause
 
 
-def error_text(error: Exception, origin: Endpoint, settings: TransportSettings, is_overdue: bool) -> str:
+def error_text(error: Exception, route: Route, settings: TransportSettings, is_overdue: bool) -> str:
     """`is_overdue`: the call's total time is over, whichever step noticed it."""
-    host = origin.name
+    host = peer = place = route.origin.name
+    if route.proxy is not None and (route.is_forwarded or getattr(error, "is_at_proxy", False)):
+        peer = f"proxy {route.proxy.endpoint.name} (for {host})"
+        place = f"proxy {route.proxy.endpoint.name}, for {host}"
     match error:
         case ConnectTimeout() | Silent() if is_overdue:
-            return f"Request timed out after {_ms(settings.total_timeout_s)}ms ({host})"
+            return f"Request timed out after {_ms(settings.total_timeout_s)}ms ({place})"
         case ConnectTimeout():
-            return f"Connection timed out after {_ms(settings.connect_timeout_s)}ms ({host})"
+            return f"Connection timed out after {_ms(settings.connect_timeout_s)}ms ({place})"
         case Silent():
             shown = _ms(settings.idle_timeout_s)
             return f"Provider stream timed out after {shown}ms without a new event (stream deadline exceeded)"
         case ConnectFailed():
-            return _connect_text(error.cause, host)
+            return _connect_text(error.cause, peer)
         case ProxyRefused():
             return f"Connection error: the proxy refused to connect to {host} ({error.reason[:80]})"
         case Dropped():
-            return f"Connection lost: {host} closed the connection before the response was complete"
+            return f"Connection lost: {peer} closed the connection before the response was complete"
         case BadHeader():
             return f"The request to {host} has a header that HTTP does not allow; check the model's headers and key"
         case BadCaFile():
             told = error.cause.strerror or type(error.cause).__name__
             return f"The CA file {error.path[:80]!r} cannot be used: {told}"
-    return f"Connection error: {type(error).__name__} ({host})"
+    return f"Connection error: {type(error).__name__} ({place})"
 
 
 def _connect_text(cause: Exception | None, host: str) -> str:
+    """`host` may be words that end with one."""
     if isinstance(cause, socket.gaierror | UnicodeError):
         return f"Network error: the host of {host} cannot be found (getaddrinfo ENOTFOUND)"
     if isinstance(cause, ConnectionRefusedError):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from actors.base import Address, StartPump
 from actors.mail import ShellExited, ShellMail, ShellOutput, ShellPlan
 from actors.pump import Window
+from actors.shell.group import Census
 from actors.shell.process import Channel, Process, ProcessSpec, SpawnError, choose_shell, shell_argv
 
 
@@ -30,7 +31,7 @@ class PumpedProcess:
 
 
 class ProcessLauncher:
-    """Starts processes for the Shell actors. `which` finds a program on PATH."""
+    """Starts processes for the Shell actors, which are killed together. `which` finds a program on PATH."""
 
     def __init__(
         self,
@@ -43,9 +44,10 @@ class ProcessLauncher:
         self._shell_path = shell_path
         self._prefix = prefix
         self._which = which
+        self._census = Census()
 
     def start(self, plan: ShellPlan, shell: Address[ShellMail]) -> PumpedProcess:
-        process, window = Process(), Window()
+        process, window = Process(self._census), Window()
         self._start_pump("shell-pump", lambda: self._run(plan, shell, process, window))
         return PumpedProcess(process, window)
 

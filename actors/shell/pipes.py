@@ -140,14 +140,14 @@ def _has_ended(popen: Popen[bytes], wait: bool) -> bool:
 
 def peek_exit(pid: int, returncode: int | None = None) -> Exit:
     """How the child `pid` ended, waiting for it but not reaping it; `returncode` is told by whoever had to reap it."""
-    code = returncode if returncode is not None else _peek_code(pid)
+    code = returncode if returncode is not None else peek_code(pid)
     leftovers = bool(live_members(pid))
     if code is None or code >= 0:
         return Exit(code, None, leftovers)
     return Exit(None, -code, leftovers)
 
 
-def _peek_code(pid: int) -> int | None:
+def peek_code(pid: int) -> int | None:
     try:
         status = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
     except ChildProcessError:  # SIGCHLD is ignored in this process: the kernel has thrown the status away

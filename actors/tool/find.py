@@ -173,16 +173,16 @@ class Walk:
             if self._stopped():
                 self.stopped_early = True
                 return
-            directory_entry = entry.is_dir(follow_symlinks=False)
+            directory_entry = is_directory(entry, follow_symlinks=False)
             if not self._skips(entry, directory_entry, ignores):
                 yield (entry.path, ignores) if directory_entry else entry.path
 
-    def _skips(self, entry: os.DirEntry[str], is_directory: bool, ignores: list[_Ignore]) -> bool:
+    def _skips(self, entry: os.DirEntry[str], real_directory: bool, ignores: list[_Ignore]) -> bool:
         if entry.name == ".git" or (not self._hidden and entry.name.startswith(".")):
             return True
-        if entry.is_symlink() and entry.is_dir():
+        if not real_directory and is_directory(entry):  # a symlink to one
             return True
-        return _is_ignored(entry.path, is_directory, ignores)
+        return _is_ignored(entry.path, real_directory, ignores)
 
     def _ignores_above(self, directory: str) -> list[_Ignore]:
         """Rules of the parents of `directory`, up to the root of its repository; the nearest first."""
@@ -194,6 +194,14 @@ class Walk:
             found += _load_ignore(parent)
             directory = parent
         return found
+
+
+def is_directory(entry: os.DirEntry[str], *, follow_symlinks: bool = True) -> bool:
+    """False for what cannot be looked at: a symlink in a circle, or into a folder that is closed to us."""
+    try:
+        return entry.is_dir(follow_symlinks=follow_symlinks)
+    except OSError:
+        return False
 
 
 def _is_directory(path: str) -> bool:

@@ -43,4 +43,4 @@ def _names(path: str) -> list[str]:
             entries = sorted(found, key=lambda entry: (entry.name.lower(), entry.name))
     except OSError as error:
         raise textfile.failure(error, "scandir", path) from None
-    return [paths.printable(entry.name) + ("/" if entry.is_dir() else "") for entry in entries]
+    return [paths.printable(entry.name) + ("/" if find.is_directory(entry) else "") for entry in entries]

@@ -13,7 +13,8 @@ import stat
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, NamedTuple
 
-from actors.tool import images, paths, textfile
+from actors.model import image_check
+from actors.tool import find, images, paths, textfile
 from actors.tool.schema import number
 from actors.tool.table import ToolContext, ToolFailure, ToolOutput, text_output
 from protocol.messages import ImageContent, TextContent
@@ -95,8 +96,9 @@ def run(context: ToolContext, arguments: dict[str, Any]) -> ToolOutput:
     with textfile.open_regular(path, "read") as file:
         head = file.peek(textfile.BINARY_PROBE)[: textfile.BINARY_PROBE]
         mime = images.mime_type(head)
-        if mime is not None:
-            return _image(context, path, mime, file)
+        may_be_text = head[:1].isascii() and b"\0" not in head
+        if mime is not None and (found := _image(context, path, mime, file, may_be_text)) is not None:
+            return found
         if b"\0" in head:
             raise ToolFailure(f"Cannot read {path}: it is a binary file, not text")
         if head.startswith(BOM):
@@ -164,14 +166,24 @@ def _truncation(found: Window, text: str, cut_by: str) -> dict[str, Any]:
     }
 
 
-def _image(context: ToolContext, path: str, mime: str, file: BinaryIO) -> ToolOutput:
+def _image(context: ToolContext, path: str, mime: str, file: BinaryIO, may_be_text: bool) -> ToolOutput | None:
+    """None for a text that only begins like an image (`GIF89a was the ...`); nothing has been read then."""
     size = os.fstat(file.fileno()).st_size
     if size > images.MAX_BYTES:
+        if may_be_text:
+            return None
         limit = _size(images.MAX_BYTES)
         raise ToolFailure(f"Cannot read {path}: the image is {_size(size)}, and models take at most {limit}")
+    data = file.read()
+    fault = image_check.content_fault(data, mime)
+    if fault is not None and may_be_text:
+        file.seek(0)
+        return None
+    if fault is not None:
+        raise ToolFailure(f"Cannot read {path}: {fault}")
     import base64
 
-    encoded = base64.b64encode(file.read()).decode()
+    encoded = base64.b64encode(data).decode()
     note = f"Read image file [{mime}]"
     if not context.supports_images:
         note += f"\n{NO_IMAGES}"
@@ -200,7 +212,7 @@ def _tree(context: ToolContext, path: str, depth: int) -> Iterator[str]:
         return
     indent = "  " * depth
     for entry in heapq.nlargest(TREE_CHILDREN, entries, key=_newest):
-        directory = entry.is_dir(follow_symlinks=False)
+        directory = find.is_directory(entry, follow_symlinks=False)
         yield f"{indent}{paths.printable(entry.name)}{'/' if directory else ''}"
         if directory and depth < TREE_DEPTH:
             yield from _tree(context, entry.path, depth + 1)

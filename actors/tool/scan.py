@@ -206,9 +206,17 @@ def child(request: str) -> int:
     walk = find.Walk(hidden=True, gitignore=gitignore, stopped=lambda: False)
     named = {scope.root for scope in scopes}
     for path in walk.files(scopes):
-        if path in named or not (os.path.islink(path) or os.path.getsize(path) > MAX_FILE_BYTES):
+        if path in named or _is_small_file(path):
             _scan_file(path, regex.search, per_file + 1)
     return 0
+
+
+def _is_small_file(path: str) -> bool:
+    """False for symlinks, and for what is gone or closed to us since the walk saw it."""
+    try:
+        return not os.path.islink(path) and os.path.getsize(path) <= MAX_FILE_BYTES
+    except OSError:
+        return False
 
 
 def _scan_file(path: str, search: Callable[[str], object], most: int) -> None:

@@ -37,7 +37,9 @@ def run(context: ToolContext, arguments: dict[str, Any]) -> ToolOutput:
     pattern = _pattern(arguments["pattern"])
     skip = _skip(arguments)
     wanted = _wanted(arguments.get("paths"))
-    scopes, missing = find.require_scopes(wanted, context.resolve)
+    told, missing = find.require_scopes(wanted, context.resolve)
+    scopes, closed = _reachable(told, context.cwd)
+    missing += closed
     single = _is_single(scopes)
     query = scan.Query(
         pattern=pattern,
@@ -78,6 +80,23 @@ def _wanted(told: str | list[str] | None) -> list[str]:
     """One string is one path, whatever spaces or commas it holds."""
     wanted = [told] if isinstance(told, str) else told or []
     return [path for path in wanted if path.strip()] or ["."]
+
+
+def _reachable(scopes: list[paths.Scope], cwd: str) -> tuple[list[paths.Scope], list[str]]:
+    """Those that can be looked at, and the paths of those that cannot: a symlink in a circle or to nowhere, a closed
+    folder. Raises `ToolFailure` if none is left."""
+    kept: list[paths.Scope] = []
+    closed: dict[str, OSError] = {}
+    for scope in scopes:
+        try:
+            os.stat(scope.root)
+            kept.append(scope)
+        except OSError as error:
+            closed[scope.root] = error
+    if closed and not kept:
+        path, first = next(iter(closed.items()))
+        raise textfile.failure(first, "stat", path)
+    return kept, [paths.printable(paths.relative(path, cwd)) for path in closed]
 
 
 def _is_single(scopes: list[paths.Scope]) -> bool:

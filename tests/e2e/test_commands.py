@@ -210,6 +210,24 @@ def test_images_reach_the_provider_and_stay_in_the_session(agent: Start, server:
         assert "images" in refusal(a, "prompt", message="x", images=[{"type": "text", "text": "no"}])
 
 
+@pytest.mark.shows("prompt", "steer", "follow_up", error='…: "images[…]" cannot be used: …')
+def test_what_cannot_be_an_image_is_refused_and_stays_out_of_the_session(agent: Start) -> None:
+    whole = {"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"}
+    faults = (
+        ({"data": ""}, "data must not be empty"),
+        ({"data": "data:image/png;base64,iVBORw0KGgo="}, "data must be the base64 alone"),
+        ({"data": "a b="}, "data must be base64 without line breaks or spaces"),
+        ({"mimeType": "image/svg+xml"}, "mimeType must be one of image/png"),
+    )
+    with agent() as a:
+        for command in ("prompt", "steer", "follow_up"):
+            for wrong, text in faults:
+                told = refusal(a, command, message="look", images=[whole, {**whole, **wrong}])
+                assert told.startswith(f'{command}: "images[1]" cannot be used: {text}')
+        assert data(a, "get_state")["pendingMessageCount"] == 0
+        assert data(a, "get_messages")["messages"] == []
+
+
 @pytest.mark.shows("prompt", error="No API key found for ….")
 def test_a_prompt_without_a_usable_model_is_refused_with_the_reason(agent: Start, home: Any) -> None:
     content = json.loads((home.agent_dir / "models.json").read_text())

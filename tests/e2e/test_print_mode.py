@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+from base64 import b64decode
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,7 @@ from conformance.model_server import ModelServer, error, gate, text, tool
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
 Run = Callable[..., tuple[int, str, str]]
-PNG = b"\x89PNG\r\n\x1a\n" + bytes(16)
+PNG = b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
 
 
 def asked(server: ModelServer, request: int = 0) -> str:
@@ -48,12 +49,12 @@ def test_an_image_is_attached(run: Run, server: ModelServer, home: Any) -> None:
 
 
 def test_a_missing_file_ends_the_start(run: Run, server: ModelServer, home: Any) -> None:
-    assert run("-p", "@gone.md", "x") == (1, "", f"Error: File not found: {home.cwd}/gone.md\n")
+    assert run("-p", "@gone.md", "x") == (1, "", f"atomic: File not found: {home.cwd}/gone.md\n")
     assert server.requests == []
 
 
 def test_files_are_refused_in_rpc_mode(run: Run) -> None:
-    assert run("--mode", "rpc", "@x") == (1, "", "Error: @file arguments are not supported in RPC mode\n")
+    assert run("--mode", "rpc", "@x") == (1, "", "atomic: @file arguments are not supported in RPC mode\n")
 
 
 def test_only_the_last_of_several_answers_is_printed(run: Run, server: ModelServer) -> None:

@@ -101,7 +101,7 @@ def test_a_fallback_model_counts_as_trying_again(pi: Callable[..., Agent], serve
 def test_the_flag_is_refused_where_it_means_nothing(
     run: Callable[..., tuple[int, str, str]], flags: list[str], says: str
 ) -> None:
-    assert run(*flags) == (1, "", f"Error: {says}\n")
+    assert run(*flags) == (1, "", f"atomic: {says}\n")
 
 
 def test_without_the_flag_neither_is_told(agent: Callable[..., Agent], server: ModelServer) -> None:

@@ -30,6 +30,7 @@ NO_PATH = (
 NOT_RUN = "Working directory does not exist: …\nCannot execute bash commands."
 NOT_RECORDED = "…\nOutput that was not recorded:\n…"
 LET_GO = ("queue_update", "agent_end", "agent_settled")
+IMAGE = '…: "images[…]" cannot be used: …'
 AUTH_FILE = "Failed to parse auth.json…"
 
 CONTRACT: dict[str, Facts] = {
@@ -41,11 +42,12 @@ CONTRACT: dict[str, Facts] = {
             "No API key found for ….",
             "No API key found for the selected model.",
             "prompt was stopped by abort before it started",
+            IMAGE,
         ),
         (*RUN, *TOOLS, "agent_settled", "queue_update", *RETRY, "extension_error"),
     ),
-    "steer": Facts(("steer was stopped by clear_queue before it started",), ("queue_update",)),
-    "follow_up": Facts(("follow_up was stopped by clear_queue before it started",), ("queue_update",)),
+    "steer": Facts(("steer was stopped by clear_queue before it started", IMAGE), ("queue_update",)),
+    "follow_up": Facts(("follow_up was stopped by clear_queue before it started", IMAGE), ("queue_update",)),
     "abort": Facts(events=("agent_end", "agent_settled")),
     "clear_queue": Facts(events=("queue_update",)),
     "new_session": Facts(("Session folder cannot be made: …",), LET_GO),

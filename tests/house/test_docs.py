@@ -56,6 +56,19 @@ def test_the_program_of_the_guide_prints_what_the_guide_says(
     assert [line for line in printed if "stdout]" not in line] == [line for line in promised if "stdout]" not in line]
 
 
+def test_the_program_of_the_guide_ends_with_1_when_the_last_answer_failed(
+    guide: str, root: Path, atomic: list[str], environment: dict[str, str], tmp_path: Path
+) -> None:
+    program = dict(BLOCK.findall(guide))["python"].replace('["atomic", ', json.dumps(atomic)[:-1] + ", ")
+    failing = program.replace("SAY That is all there is.", "FAIL no such luck")
+    path = {"PYTHONPATH": str(root)} if len(atomic) > 1 else {}
+    run = subprocess.run(
+        [sys.executable, "-c", failing], cwd=tmp_path, env={**environment, **path}, capture_output=True, text=True
+    )
+    assert (run.returncode, run.stderr.count("no such luck")) == (1, 1)
+    assert run.stdout.endswith("exit code 0\n")
+
+
 def test_every_command_that_the_guide_tells_to_send_exists(guide: str) -> None:
     told = {
         name

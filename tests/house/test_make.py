@@ -60,6 +60,28 @@ def test_an_interpreter_that_is_not_there_is_refused_in_one_line(clone: Path) ->
     assert "/nonexistent/python" in one_line_and_no_venv(clone, "/nonexistent/python", "demo")
 
 
+def test_what_was_not_found_and_what_is_of_another_version_are_told_apart(clone: Path, tmp_path: Path) -> None:
+    old = tmp_path / "old"
+    old.write_text('#!/bin/sh\necho "is Python 3.9"\nexit 1\n', encoding="utf-8")
+    old.chmod(0o755)
+    run = make(clone, f"CANDIDATES=/nonexistent/python {old}", "demo")
+    assert f"; not found: /nonexistent/python; {old} is Python 3.9. Install one" in run.stderr
+    assert run.stderr.count("\n") == 1
+
+
+def test_a_package_that_cannot_be_had_is_one_line_of_ours(clone: Path) -> None:
+    python = clone / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text("#!/bin/sh\necho noise\necho 'ERROR: no such package' >&2\nexit 1\n", encoding="utf-8")
+    python.chmod(0o755)
+    run = make(clone, "demo")
+    assert run.returncode != 0
+    ours, _of_make = run.stderr.splitlines()  # the second is make's own
+    assert "could not install atomic into .venv: ERROR: no such package;" in ours
+    assert "noise" in (clone / ".venv" / "pip.log").read_text()
+    assert not (clone / ".venv" / ".installed").exists()
+
+
 def test_make_alone_tells_what_there_is_to_make(clone: Path) -> None:
     run = make(clone)
     assert run.returncode == 0

@@ -91,6 +91,17 @@ def test_the_example_from_a_program_prints_the_answer(
     assert run.stdout == "Hello to the program.\n"
 
 
+def test_the_example_from_a_program_tells_of_a_failure_of_the_provider(
+    readme: str, atomic: list[str], environment: dict[str, str], tmp_path: Path
+) -> None:
+    (example,) = blocks(readme, "python")
+    failing = with_this_command(example, atomic).replace("SAY Hello", "FAIL no such luck")
+    command = [sys.executable, "-c", failing]
+    run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stdout.strip()) == (1, "")
+    assert "no such luck" in run.stderr
+
+
 def test_the_typed_examples_are_commands_of_one_line(readme: str) -> None:
     typed = [json.loads(line) for body in blocks(readme, "json") for line in body.splitlines()]
     assert [command["type"] for command in typed] == ["bash", "get_state"]

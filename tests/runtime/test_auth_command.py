@@ -64,7 +64,6 @@ def test_a_bearer_token_comes_from_the_variable_or_from_the_header(bench: Bench)
     ("argv", "code", "told"),
     [
         ((), 2, "usage:"),
-        (("--help",), 2, "exit codes"),
         (("reveal",), 2, "invalid choice"),
         (("print-api-key",), 2, "--model is needed by print-api-key"),
         (("print-api-key", "--model", " "), 2, "--model"),
@@ -89,6 +88,19 @@ def test_every_failure_has_its_code_and_leaves_stdout_empty(
     assert "s3cret" not in err.replace("echo s3cret", "")  # the command is the user's own text
 
 
+@pytest.mark.parametrize("argv", [("--help",), ("-h",), ("print-api-key", "--help")])
+def test_help_that_was_asked_for_is_no_failure(bench: Bench, argv: tuple[str, ...]) -> None:
+    code, out, err = bench.run(*argv)
+    assert (code, err) == (0, "")
+    assert "exit codes of print-*" in out
+
+
+def test_every_line_on_stderr_says_who_speaks(bench: Bench) -> None:
+    for argv in (("reveal",), ("print-api-key", "--model", "zzz"), ("check", "--model", "none/m")):
+        _, _, err = bench.run(*argv)
+        assert [line.startswith("atomic: ") for line in err.splitlines()] == [True], argv
+
+
 def test_a_token_in_place_of_a_key_is_the_other_kind(bench: Bench) -> None:
     code, out, err = bench.run("print-api-key", "--model", "claude-opus-5-5", ANTHROPIC_AUTH_TOKEN="t0ken")
     assert (code, out) == (6, "")
@@ -98,7 +110,7 @@ def test_a_token_in_place_of_a_key_is_the_other_kind(bench: Bench) -> None:
 def test_warnings_go_to_stderr(bench: Bench) -> None:
     code, out, err = bench.run("print-api-key", "--model", "plain/newer")
     assert (code, out) == (0, "s3cret\n")
-    assert err == 'Warning: Model "newer" not found for provider "plain". Using custom model id.\n'
+    assert err == 'atomic: Model "newer" not found for provider "plain". Using custom model id.\n'
 
 
 @pytest.mark.parametrize(

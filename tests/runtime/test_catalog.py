@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from actors.catalog_view import Defaults
 from protocol.model import Model, ModelCost
@@ -12,6 +13,7 @@ from runtime.catalog import GRAMMAR_FLAGS, CatalogFiles, Flags, LoadedCatalog
 from runtime.choose_model import NamedModel
 from runtime.credentials import Credentials, no_api_key_text
 from runtime.model_patterns import scoped_models
+from runtime.models import ProviderConfig
 
 
 def model(provider: str, model_id: str, **changes: Any) -> Model:
@@ -104,3 +106,42 @@ def test_the_switch_for_grammar_tools_is_shown_under_both_its_names() -> None:
     for name in GRAMMAR_FLAGS:
         (shown,) = catalog(*BOTH, models=(model("openai", "g", compat={name: False}),)).available()
         assert shown.compat == dict.fromkeys(GRAMMAR_FLAGS, False)
+
+
+def with_login(login: str = "user:pass%3Aword@", **changes: Any) -> Model:
+    return replace(model("openai", "g"), base_url=f"http://{login}gateway:8080/v1", **changes)
+
+
+def test_the_login_of_a_base_url_is_shown_to_nobody() -> None:
+    named = replace(with_login(), id="another")
+    flags = Flags(NamedModel(named), patterns=("g",))
+    view = catalog(*BOTH, models=(with_login(),), flags=flags)
+    choices = [view.choose(None, None, Defaults(), first=first).model for first in (True, False)]
+    shown = [*view.available(), view.find("openai", "g"), view.scope()[0].model, *choices]
+    assert {one.base_url for one in shown if one is not None} == {"http://gateway:8080/v1"}
+    assert None not in shown
+    for later in (view.reloaded(CatalogFiles(None, {}, None)), view.logged_out("mistral")):
+        assert [one.base_url for one in later.available()] == ["http://gateway:8080/v1"]
+
+
+def test_the_login_of_a_base_url_goes_with_each_request_to_that_address() -> None:
+    view = catalog(*BOTH, models=(with_login(),), flags=Flags(NamedModel(replace(with_login(), id="another"))))
+    sent = ("authorization", "Basic dXNlcjpwYXNzOndvcmQ=")
+    for now in (view, view.reloaded(CatalogFiles(None, {}, None)), view.logged_out("mistral")):
+        (shown,) = now.available()
+        assert now.authorize(shown).headers == (sent,)
+    another = view.choose(None, None, Defaults(), first=True).model
+    assert another is not None and (another.id, view.authorize(another).headers) == ("another", (sent,))
+    assert view.authorize(replace(shown, base_url="http://elsewhere/v1")).headers == ()
+
+
+def test_a_header_that_the_user_names_wins_over_the_login_of_the_url() -> None:
+    config = ProviderConfig("openai", "openai", headers={"Authorization": "Token of-the-user"})
+    credentials = Credentials({"OPENAI_API_KEY": "k"}, {"openai": config}, {}, lambda command: None)
+    view = LoadedCatalog([with_login()], {"openai": config}, credentials, NO_FLAGS, ())
+    assert view.authorize(view.available()[0]).headers == (("Authorization", "Token of-the-user"),)
+
+
+def test_the_address_of_a_script_is_no_login() -> None:
+    script = replace(model("openai", "s"), api="scripted", base_url="scripted:/home/a@b/script.jsonl")
+    assert catalog(*BOTH, models=(script,)).available() == [script]

@@ -58,7 +58,7 @@ def test_a_list_of_models_needs_no_mode(argv: list[str], search: str) -> None:
 
 @pytest.mark.parametrize("flag", ["--models", "--api-key"])
 def test_an_empty_flag_about_models_is_refused(capsys: pytest.CaptureFixture[str], flag: str) -> None:
-    assert refusal(capsys, "--mode", "rpc", flag, " ") == (1, f"Error: {flag} must not be empty")
+    assert refusal(capsys, "--mode", "rpc", flag, " ") == (1, f"atomic: {flag} must not be empty")
 
 
 def test_no_refusal_shows_a_key(capsys: pytest.CaptureFixture[str]) -> None:
@@ -90,7 +90,16 @@ def test_help_names_every_flag(capsys: pytest.CaptureFixture[str]) -> None:
 def test_an_unknown_flag_is_refused_with_the_nearest_known_one(capsys: pytest.CaptureFixture[str]) -> None:
     code, line = refusal(capsys, "--mode", "rpc", "--no-sesion")
     assert code == 2
-    assert line == 'Error: Unknown option: "--no-sesion"; did you mean --no-session?'
+    assert line == 'atomic: Unknown option: "--no-sesion"; did you mean --no-session?'
+
+
+@pytest.mark.parametrize(
+    ("flag", "meant"), [("--modle", "--model"), ("--moed", "--mode"), ("--mode1", "--mode"), ("--sesion", "--session")]
+)
+def test_a_flag_with_letters_exchanged_is_known_again(
+    capsys: pytest.CaptureFixture[str], flag: str, meant: str
+) -> None:
+    assert refusal(capsys, "-p", flag)[1].endswith(f"did you mean {meant}?")
 
 
 def test_a_flag_is_never_completed_from_its_beginning(capsys: pytest.CaptureFixture[str]) -> None:

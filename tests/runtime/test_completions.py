@@ -40,7 +40,7 @@ def test_bash_completes_flags_and_the_modes(tmp_path: Path) -> None:
 def test_an_unknown_shell_is_refused(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run(argv, {}, "/") == 2
     out, err = capsys.readouterr()
-    assert (out, err) == ("", "Error: completions needs one of: bash, zsh, tcsh\n")
+    assert (out, err) == ("", "atomic: completions needs one of: bash, zsh, tcsh\n")
 
 
 def test_help_tells_how_to_install_it(capsys: pytest.CaptureFixture[str]) -> None:

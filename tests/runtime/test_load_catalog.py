@@ -79,3 +79,15 @@ def test_a_saved_level_of_a_model_outranks_the_default_and_yields_to_the_flag(tm
     assert plain.catalog.choose(None, None, defaults, first=True).thinking_level == "high"
     flagged = load(tmp_path, settings, model="think", thinking="minimal")
     assert flagged.catalog.choose(None, None, defaults, first=True).thinking_level == "minimal"
+
+
+def test_a_default_of_a_provider_that_is_not_there_is_told_with_its_file(tmp_path: Path) -> None:
+    settings = Settings(
+        default_provider="gone", default_model="m", documents=(("/h/settings.json", {"defaultProvider": "gone"}),)
+    )
+    (line,) = load(tmp_path, settings).warnings
+    assert line.startswith(
+        '/h/settings.json: there is no provider "gone", so the default model "gone/m" cannot be used'
+    )
+    assert load(tmp_path, settings, model="fa/m").warnings == []
+    assert load(tmp_path, Settings(default_provider="fa", default_model="none")).warnings == []

@@ -223,7 +223,7 @@ def test_a_models_json_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "models.json").mkdir()
     result = load_models(str(tmp_path), scripted=False)
     assert result.models == BUILT_IN
-    assert result.warnings[0].startswith("Failed to load models.json: ")
+    assert result.warnings[0].startswith(f"Failed to load {tmp_path}/models.json: ")
 
 
 FIELD_NAMES = (*MODEL_FIELDS, *PROVIDER_FIELDS, "providers", "tiers", "anthropic", "input", "output")
@@ -241,3 +241,33 @@ def test_no_content_whatever_hides_the_built_in_providers(document: Any, provide
         result = merge_models(content, scripted=False)
         assert {"anthropic", "openai"} <= {model.provider for model in result.models}
         assert all("\n" not in line for line in result.warnings)
+
+
+def test_a_warning_names_the_path_and_what_clients_are_told_does_not(tmp_path: Path) -> None:
+    (tmp_path / "models.json").write_text('{"providers": {"fa": 7}}')
+    result = load_models(str(tmp_path), scripted=False)
+    assert result.warnings == [f'{tmp_path}/models.json: provider "fa" is 7; allowed: an object']
+    assert result.faults == (("fa", 'models.json: provider "fa" is 7; allowed: an object'),)
+
+
+def test_keys_that_nobody_reads_are_told_where_they_stand_and_cost_nothing_else() -> None:
+    assert merge_models({"provider": {}}, scripted=False).warnings == [
+        'models.json: unknown key "provider" (did you mean "providers"?)'
+    ]
+    entry = {**LOCAL, "baseURL": "x", "models": [{"id": "m", "contextwindow": 1, "zzz": 2}]}
+    result = loaded(fa=entry)
+    assert result.warnings == [
+        'models.json: provider "fa": unknown key "baseURL" (did you mean "baseUrl"?)',
+        'models.json: provider "fa", model "m": unknown keys "contextwindow" (did you mean "contextWindow"?), "zzz"',
+    ]
+    assert model_of(result, "fa", "m").context_window == 128000
+
+
+def test_a_schema_beside_the_providers_is_not_told() -> None:
+    assert merge_models({"$schema": "https://x", "providers": {}}, scripted=False).warnings == []
+
+
+def test_a_scripted_model_may_have_a_file() -> None:
+    entry = {"api": "scripted", "baseUrl": "scripted:replies.jsonl", "apiKey": "none", "models": [{"id": "demo"}]}
+    result = loaded(demo=entry)
+    assert (result.warnings, model_of(result, "demo", "demo").base_url) == ([], "scripted:replies.jsonl")

@@ -10,7 +10,7 @@ import pytest
 from actors.tool.images import MAX_BYTES
 from runtime.prompt_files import PromptFileError, PromptFiles, read_prompt_files
 
-PNG = b"\x89PNG\r\n\x1a\n" + b"pixels"
+PNG = b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
 
 
 def test_a_text_file_is_wrapped_in_a_tag_with_its_absolute_path(tmp_path: Path) -> None:

@@ -107,7 +107,7 @@ def test_control_characters_of_a_prompt_do_not_reach_the_terminal(
 def test_an_empty_store_is_told_on_stderr(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     assert store.run() == 0
     out, err = capsys.readouterr()
-    assert (out, err) == ("", f"No sessions in {store.folder}\n")
+    assert (out, err) == ("", f"atomic: No sessions in {store.folder}\n")
 
 
 def test_the_folders_of_all_projects_are_listed_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

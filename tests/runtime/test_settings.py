@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.setting_keys import KEYS, read_document
-from runtime.settings import Settings, SettingsError, load_settings, save_setting
+from runtime.settings import Settings, SettingsError, file_of, load_settings, save_setting
 
 
 class Place:
@@ -271,3 +271,32 @@ def test_a_held_lock_ends_in_a_clear_error(place: Place) -> None:
     with FileLock(str(place.user_file) + ".lock"), pytest.raises(SettingsError, match="locked by another process"):
         save_setting(str(place.agent), ("steeringMode",), "all")
     assert not place.user_file.exists()
+
+
+def test_keys_that_mean_nothing_are_one_line_with_what_was_meant(place: Place) -> None:
+    settings, warnings = place.load({"defualtModel": "m", "retry": {"maxRetrys": 1}, "zzz": 1, "steeringMode": "all"})
+    assert warnings == [
+        f'{place.user_file}: unknown keys "defualtModel" (did you mean "defaultModel"?), '
+        '"retry.maxRetrys" (did you mean "retry.maxRetries"?), "zzz"'
+    ]
+    assert settings.steering_mode == "all"
+
+
+def test_of_many_keys_that_mean_nothing_the_first_are_told(place: Place) -> None:
+    _, (line,) = place.load({f"q{number}": 1 for number in range(9)})
+    assert line.endswith('"q4" and 4 more')
+
+
+def test_keys_of_the_reference_and_of_older_files_are_not_told(place: Place) -> None:
+    (place.project / ".pi").mkdir()
+    (place.project / ".pi" / "settings.json").write_text('{"quietStartup": true}')
+    shared = {"theme": "dark", "transport": "auto", "bashInterceptor": {"enabled": False}, "$schema": "x"}
+    known = {"queueMode": "all", "thinkingBudgets": {"low": 1}, "modelThinkingLevels": {"a/b": "low"}}
+    assert place.load({**shared, **known})[1] == []
+
+
+def test_the_file_of_a_setting_is_the_one_that_counts(place: Place) -> None:
+    settings, _ = place.load({"defaultProvider": "a", "defaultModel": "b"}, {"defaultProvider": "c"})
+    assert file_of(settings, "defaultProvider") == str(place.project_file)
+    assert file_of(settings, "defaultModel") == str(place.user_file)
+    assert file_of(settings, "sessionDir") is None

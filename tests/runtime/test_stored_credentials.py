@@ -81,3 +81,13 @@ def test_a_folder_that_takes_no_files_is_told_without_values_and_leaves_no_draft
         write_stored(str(tmp_path / "file"), "p", key("s3cret"))
     assert "s3cret" not in str(failure.value)
     assert os.listdir(tmp_path) == ["file"]
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"p": 7}', '{"p": {"type": "api_key", "key": 7}}'])
+def test_every_warning_names_the_path(tmp_path: Path, content: str) -> None:
+    (tmp_path / "auth.json").write_text(content)
+    (tmp_path / "auth.json").chmod(0o644)
+    warnings = load_stored(str(tmp_path))[1]
+    assert warnings
+    assert [f"{tmp_path}/auth.json" in warning for warning in warnings] == [True] * len(warnings)
+    assert all(warning.count(str(tmp_path)) == (2 if "chmod" in warning else 1) for warning in warnings)

@@ -20,8 +20,8 @@ class Prompting(Group):
         tell_queue = self._session.waiting.tell
         return {
             c.Prompt: self._prompt,
-            c.Steer: lambda ticket, steer: self._enqueue(ticket, "steering", steer),
-            c.FollowUp: lambda ticket, follow_up: self._enqueue(ticket, "followUp", follow_up),
+            c.Steer: lambda ticket, steer: self._queue(ticket, "steering", steer),
+            c.FollowUp: lambda ticket, follow_up: self._queue(ticket, "followUp", follow_up),
             c.Abort: self._abort,
             c.ClearQueue: lambda ticket, _: tell_queue(ClearQueue(ticket)),
             c.PauseQueuedMessages: lambda ticket, _: tell_queue(PauseQueue(ticket)),
@@ -34,6 +34,8 @@ class Prompting(Group):
         }
 
     def _prompt(self, ticket: Ticket, command: c.Prompt) -> None:
+        if self._refuses_images(ticket, command):
+            return
         kind: QueueKind = "followUp" if command.streaming_behavior == "followUp" else "steering"
         message, reason = self._session.fallback
         if reason == "configured-provider-unsupported" and message:
@@ -48,6 +50,23 @@ class Prompting(Group):
             text = self._expanded(command.message)
             self._outbox.accepted(ticket, "started")
             self._session.cycle.start(UserMessage(_content(text, command), self._services.now()))
+
+    def _queue(self, ticket: Ticket, kind: QueueKind, command: c.Steer | c.FollowUp) -> None:
+        if not self._refuses_images(ticket, command):
+            self._enqueue(ticket, kind, command)
+
+    def _refuses_images(self, ticket: Ticket, command: c.Prompt | c.Steer | c.FollowUp) -> bool:
+        """A broken image would stay in the history, and providers would refuse every later request with it."""
+        if not command.images:
+            return False
+        from actors.model.image_check import image_fault
+
+        for index, image in enumerate(command.images):
+            if (fault := image_fault(image.data, image.mime_type)) is not None:
+                name = type(command).__struct_config__.tag
+                self._outbox.failed(ticket, f'{name}: "images[{index}]" cannot be used: {fault}')
+                return True
+        return False
 
     def _enqueue(self, ticket: Ticket, kind: QueueKind, command: c.Prompt | c.Steer | c.FollowUp) -> None:
         """What a pause holds back stays as it was typed."""

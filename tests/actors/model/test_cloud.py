@@ -287,6 +287,27 @@ def test_an_exception_frame_is_the_error_of_the_reply(
     assert "throttlingException" in message.error_message and "Too many tokens" in message.error_message
 
 
+@pytest.mark.parametrize("size", [1, 1 << 20])
+def test_a_frame_that_repeats_a_secret_of_the_request_is_told_without_it(
+    transport: Transport, serving: Serving, asked: Asked, bedrock: Any, size: int
+) -> None:
+    token = "session/token+0123"
+    said = event_frame({"type": "error", "error": {"message": f"expired: {token}"}})
+    written = [{**ANSWER[2], "delta": {"type": "text_delta", "text": token}}]
+    raw = b"".join(map(event_frame, [*ANSWER[:2], *written])) + said
+
+    def serve(connection: Any) -> None:
+        asked.read(connection)
+        connection.send(b"HTTP/1.1 200 OK\r\ncontent-type: %s\r\ncontent-length: %d\r\n\r\n" % (FRAMES, len(raw)))
+        for at in range(0, len(raw), size):
+            connection.send(raw[at : at + size])
+
+    model = bedrock(serving(serve).url)
+    message = ask(transport, model, CloudCredential(variables={**SIGNING, "AWS_SESSION_TOKEN": token}))
+    assert "expired: ***" in message.error_message and token not in message.error_message
+    assert text(message) == token
+
+
 @pytest.mark.parametrize("damage", ["sum", "length"])
 def test_a_damaged_frame_is_an_error_and_not_a_gap(
     transport: Transport, serving: Serving, asked: Asked, bedrock: Any, damage: str

@@ -98,6 +98,33 @@ def test_a_lone_surrogate_becomes_the_replacement_character(model_of: Callable[.
 
 
 @pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize(
+    "blank",
+    [(), (UserMessage(" \n", 1),), (UserMessage("hi", 1), "reply", UserMessage([TextContent("")], 2)), ("reply",)],
+    ids=["nothing", "blank", "blank after a reply", "no question"],
+)
+def test_what_leaves_nothing_to_answer_is_refused_before_it_is_sent(
+    model_of: Callable[..., Model], api: str, blank: tuple[Any, ...]
+) -> None:
+    model = model_of(api)
+    messages = [said(model, TextContent("t"), stop="stop") if part == "reply" else part for part in blank]
+    with pytest.raises(ValueError, match=r"^the prompt is empty: there is nothing to send$"):
+        asked(model, *messages)
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_names_of_tools_are_such_as_every_provider_takes(model_of: Callable[..., Model], api: str) -> None:
+    model = model_of(api, compat={"requiresToolResultName": True})
+    names = ["bash", "functions.read file", "\u00fc" * 70, ""]
+    calls = [ToolCall(f"c{number}", name, {}) for number, name in enumerate(names)]
+    results = [ToolResultMessage(call.id, call.name, [TextContent("out")], False, 3) for call in calls[:-1]]
+    body, _ = asked(model, UserMessage("hi", 1), said(model, *calls), *results, tools=())
+    named = [block["name"] for block in blocks(body) if "name" in block]
+    wanted = ["bash", "functions_read_file", "_" * 64, "tool"]
+    assert named == wanted * (2 if api == "openai-completions" else 1)
+
+
+@pytest.mark.parametrize("api", APIS)
 def test_one_id_in_two_turns_becomes_two(model_of: Callable[..., Model], api: str) -> None:
     model = model_of(api)
     answer = ToolResultMessage("call/0", "bash", [TextContent("x")], False, 3)
@@ -128,7 +155,7 @@ def test_headers_of_the_catalogue_and_of_the_credential_win_over_our_own(
 ) -> None:
     model = model_of(api, headers={"User-Agent": "mine", "X-A": "model"})
     credential = Credential("k", headers=(("x-a", "credential"),))
-    headers = build_request(model, ModelPrompt("", (), ()), RequestOptions(), credential).headers
+    headers = build_request(model, ModelPrompt("", (UserMessage("hi", 1),), ()), RequestOptions(), credential).headers
     assert len(headers) == len(dict(headers))
     assert (dict(headers)["user-agent"], dict(headers)["x-a"]) == ("mine", "credential")
 
@@ -182,8 +209,9 @@ def test_anthropic_caches_system_tools_and_the_last_user_block(
     body, _ = asked(model_of(), UserMessage("hi", 1), cache_retention=retention)
     marked = [body["system"][-1], body["tools"][-1], body["messages"][-1]["content"][-1]]
     assert [block.get("cache_control") for block in marked] == [mark] * 3
-    body, _ = asked(model_of(), UserMessage("hi", 1), said(model_of(), TextContent("x"), stop="stop"))
-    assert sum("cache_control" in block for block in blocks(body["messages"])) == 0
+    turns = UserMessage("hi", 1), said(model_of(), TextContent("x"), stop="stop"), UserMessage("on", 2)
+    body, _ = asked(model_of(), *turns)
+    assert sum("cache_control" in block for block in blocks(body["messages"])) == 1
 
 
 @pytest.mark.parametrize(
@@ -210,7 +238,7 @@ def test_anthropic_thinking(model_of: Callable[..., Model], level: str, changes:
 
 
 def test_anthropic_credentials_and_address(model_of: Callable[..., Model]) -> None:
-    prompt = ModelPrompt("", (), (TOOL,))
+    prompt = ModelPrompt("", (UserMessage("hi", 1),), (TOOL,))
     for base in ("http://h", "http://h/", "http://h/v1"):
         assert build_request(model_of(base_url=base), prompt, RequestOptions(), KEY).url == "http://h/v1/messages"
     headers = dict(build_request(model_of(), prompt, RequestOptions(), KEY).headers)
@@ -222,7 +250,7 @@ def test_anthropic_credentials_and_address(model_of: Callable[..., Model]) -> No
 
 def test_anthropic_thoughts_go_back_as_they_came(model_of: Callable[..., Model]) -> None:
     thoughts = [ThinkingContent("", "s1"), ThinkingContent("x", "payload", True), TextContent("t")]
-    body, _ = asked(model_of(), UserMessage("hi", 1), said(model_of(), *thoughts, stop="stop"))
+    body, _ = asked(model_of(), UserMessage("hi", 1), said(model_of(), *thoughts, stop="stop"), UserMessage("on", 2))
     assert body["messages"][1]["content"] == [
         {"type": "thinking", "thinking": "", "signature": "s1"},
         {"type": "redacted_thinking", "data": "payload"},
@@ -230,7 +258,28 @@ def test_anthropic_thoughts_go_back_as_they_came(model_of: Callable[..., Model])
     ]
 
 
+@pytest.mark.parametrize("thought", [ThinkingContent("", "s1"), ThinkingContent("x", "payload", True)])
+def test_anthropic_is_told_no_message_that_ends_with_a_thought(
+    model_of: Callable[..., Model], thought: ThinkingContent
+) -> None:
+    model = model_of()
+    only, ending = said(model, thought, stop="length"), said(model, TextContent("t"), thought, thought, stop="length")
+    body, _ = asked(model, UserMessage("hi", 1), only, UserMessage("on", 2), ending, UserMessage("more", 3))
+    assert [message["role"] for message in body["messages"]] == ["user", "user", "assistant", "user"]
+    assert body["messages"][2]["content"] == [{"type": "text", "text": "t"}]
+
+
 # ---- OpenAI chat
+
+
+@pytest.mark.parametrize("signature", ["reasoning_content", '[{"type":"reasoning.text"}]'])
+def test_chat_is_told_no_message_of_thoughts_alone(model_of: Callable[..., Model], signature: str) -> None:
+    model = model_of("openai-completions")
+    only = said(model, ThinkingContent("hm", signature), stop="length")
+    both = said(model, ThinkingContent("hm", signature), TextContent("t"), stop="stop")
+    body, _ = asked(model, UserMessage("hi", 1), only, UserMessage("on", 2), both, UserMessage("more", 3))
+    assert [message["role"] for message in body["messages"][1:]] == ["user", "user", "assistant", "user"]
+    assert len(body["messages"][3]) == 3  # with its thoughts
 
 
 def test_chat_history_has_strings_calls_and_one_message_with_all_the_images_of_a_batch(
@@ -316,6 +365,15 @@ def test_responses_item_ids_of_others_are_hashed_and_of_sibling_models_left_out(
         call = next(item for item in body["input"] if item.get("type") == "function_call")
         assert call["call_id"] == "c1"
         assert call.get("id", "").startswith("fc_") == has_item
+
+
+def test_responses_are_told_no_reasoning_without_what_follows_it(model_of: Callable[..., Model]) -> None:
+    model = model_of("openai-responses")
+    thought = ThinkingContent("hm", '{"type":"reasoning","id":"rs_1","encrypted_content":"x","summary":[]}')
+    only, both = said(model, thought, stop="length"), said(model, thought, TextContent("t"), thought, stop="length")
+    body, _ = asked(model, UserMessage("hi", 1), only, UserMessage("on", 2), both, UserMessage("more", 3))
+    kinds = [item.get("type") or item["role"] for item in body["input"][1:]]
+    assert kinds == ["user", "user", "reasoning", "message", "user"]
 
 
 def test_responses_limits_and_effort(model_of: Callable[..., Model]) -> None:

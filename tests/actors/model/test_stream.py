@@ -14,6 +14,7 @@ from actors.model.stream import StreamOpener
 from actors.model.transport import Transport, TransportSettings
 from actors.probe import Probe
 from actors.pump import WINDOW_BYTES
+from protocol.messages import UserMessage
 from protocol.model import Model
 
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
@@ -33,7 +34,9 @@ class Bench:
         def pump(name: str, work: Callable[[], None]) -> None:
             threading.Thread(target=work, name=name, daemon=True).start()
 
-        request = ModelRequest(1, self._model, ModelPrompt("", (), ()), RequestOptions(), authorize)
+        request = ModelRequest(
+            1, self._model, ModelPrompt("", (UserMessage("hi", 1),), ()), RequestOptions(), authorize
+        )
         return StreamOpener(pump, lambda: self._transport).open(request, self.call)
 
 

@@ -149,13 +149,47 @@ def test_a_proxy_that_refuses_is_named_with_its_reason(serving: Serving) -> None
     assert str(raised.value) == f"Connection error: {refused}"
 
 
+@pytest.mark.parametrize("origin", ["https://example.invalid", "http://example.invalid:443"])
+def test_a_proxy_that_cannot_be_reached_is_to_blame_and_not_the_host_behind_it(origin: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    with pytest.raises(TransportError) as raised:
+        ask(through(f"http://127.0.0.1:{port}"), origin)
+    assert str(raised.value) == f"Connection refused by proxy 127.0.0.1:{port} (for example.invalid:443)"
+
+
+def test_every_failure_on_the_way_to_a_tunnel_names_the_proxy(serving: Serving) -> None:
+    silent = serving(lambda connection: connection.wait_for_client_to_leave())
+    closing = serving(lambda connection: connection.request())
+    proxy = silent.url.removeprefix("http://")
+    failures = {
+        "http://nowhere.invalid:3128": "the host of proxy nowhere.invalid:3128 (for h.example:443) cannot be found",
+        closing.url: f"Connection lost: proxy {closing.url.removeprefix('http://')} (for h.example:443) closed",
+        silent.url.replace("http:", "https:"): f"Connection timed out after 200ms (proxy {proxy}, for h.example:443)",
+    }
+    for url, text in failures.items():
+        with pytest.raises(TransportError) as raised:
+            ask(through(url, connect_timeout_s=0.2), "https://h.example")
+        assert text in str(raised.value)
+
+
+def test_behind_an_open_tunnel_the_host_is_to_blame(serving: Serving) -> None:
+    def serve(connection: Any) -> None:
+        connection.request()
+        connection.send(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        connection.sock.recv(65536)  # the hello of TLS
+
+    with pytest.raises(TransportError, match=r"TLS connection to h\.example:443 failed"):
+        ask(through(serving(serve).url), "https://h.example")
+
+
 def test_bytes_that_a_proxy_sends_ahead_of_the_server_are_not_trusted(serving: Serving) -> None:
     def serve(connection: Any) -> None:
         connection.request()
         connection.send(b"HTTP/1.1 200 OK\r\n\r\n\x16\x03\x03")
         connection.wait_for_client_to_leave()
 
-    with pytest.raises(TransportError, match=r"Connection lost: model\.example:443"):
+    with pytest.raises(TransportError, match=r"Connection lost: proxy 127\.0\.0\.1:\d+ \(for model\.example:443\)"):
         ask(through(serving(serve).url), "https://model.example")
 
 

@@ -318,7 +318,7 @@ def test_a_child_closed_while_a_kill_is_under_way_is_reaped_after_it(monkeypatch
     steps: list[str] = []
     leader = group.Leader(4711, lambda: steps.append("reaped"))
 
-    def kill_while_closed(pid: int) -> None:
+    def kill_while_closed(pid: int, census: group.Census) -> None:
         leader.close()
         steps.append("killed")
 

@@ -105,3 +105,12 @@ def test_links_to_directories_are_not_followed_and_to_files_are_found(tree: Any)
 def test_a_cancelled_call_ends_as_aborted(tree: Any) -> None:
     tree.context.cancel()
     assert tree.fault("find", paths=["*.py"]) == "Operation aborted"
+
+
+def test_symlinks_that_cannot_be_followed_are_files_like_others(tree: Any) -> None:
+    (tree.root / "src/circle").symlink_to("circle")
+    (tree.root / "src/nowhere").symlink_to("gone")
+    (tree.root / "src/long").symlink_to("x" * 300)
+    names = ["b.py", "circle", "d.txt", "deep/c.py", "long", "nowhere"]
+    assert _found(tree, "src") == [f"src/{name}" for name in names]
+    assert tree.text("find", paths=["src/circle"]) == "src/circle"

@@ -29,3 +29,12 @@ def test_what_is_no_directory_is_the_systems_error(bench: Any) -> None:
     bench.write("f", "")
     assert bench.fault("ls", path="f").startswith("ENOTDIR: not a directory")
     assert bench.fault("ls", path="no").startswith("ENOENT: no such file or directory")
+
+
+def test_a_symlink_that_cannot_be_followed_is_a_name_like_others(bench: Any) -> None:
+    bench.write("a/x", "")
+    (bench.root / "circle").symlink_to("circle")
+    (bench.root / "long").symlink_to("x" * 300)
+    (bench.root / "to_a").symlink_to("a")
+    assert bench.text("ls") == "a/\ncircle\nlong\nto_a/"
+    assert bench.fault("ls", path="circle").startswith("ELOOP:")

@@ -6,6 +6,7 @@ import base64
 import io
 import os
 import socket
+import struct
 from typing import Any
 
 import pytest
@@ -18,6 +19,19 @@ from protocol.messages import ImageContent
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
+
+
+def gif(width: int, height: int) -> bytes:
+    size = struct.pack("<HH", width, height)
+    return b"GIF89a" + size + bytes(3) + b"\x2c" + bytes(4) + size + b"\0" + b"\x02\x02\x4c\x01\0" + b";"
+
+
+IMAGES = {
+    "image/png": PNG,
+    "image/jpeg": bytes.fromhex("ffd8 ffc0000b080001000101011100 ffda0008010100003f00 d2 ffd9"),
+    "image/gif": gif(1, 1),
+    "image/webp": base64.b64decode("UklGRhoAAABXRUJQVlA4TA0AAAAvAAAAEAcQERGIiP4HAA=="),
+}
 
 
 def test_a_small_file_is_given_as_it_stands(bench: Any) -> None:
@@ -92,21 +106,30 @@ def test_a_binary_file_is_refused(bench: Any) -> None:
     assert bench.fault("read", path="a.bin").endswith("a.bin: it is a binary file, not text")
 
 
-@pytest.mark.parametrize(
-    ("data", "mime"),
-    [
-        (PNG, "image/png"),
-        (b"\xff\xd8\xff\xe0rest", "image/jpeg"),
-        (b"GIF89a\0\0", "image/gif"),
-        (b"RIFF\x10\0\0\0WEBPVP8 ", "image/webp"),
-    ],
-)
-def test_an_image_is_known_by_its_content(bench: Any, data: bytes, mime: str) -> None:
-    bench.write("picture.txt", data)
+@pytest.mark.parametrize("mime", IMAGES)
+def test_an_image_is_known_by_its_content(bench: Any, mime: str) -> None:
+    bench.write("picture.txt", IMAGES[mime])
     note, image = bench.run("read", path="picture.txt").content
     assert note.text == f"Read image file [{mime}]"
     assert isinstance(image, ImageContent)
-    assert (base64.b64decode(image.data), image.mime_type) == (data, mime)
+    assert (base64.b64decode(image.data), image.mime_type) == (IMAGES[mime], mime)
+
+
+@pytest.mark.parametrize("mime", IMAGES)
+def test_what_only_begins_like_an_image_is_refused(bench: Any, mime: str) -> None:
+    bench.write("cut", IMAGES[mime][:20])
+    assert bench.fault("read", path="cut") == f"Cannot read {bench.root}/cut: the image is cut off or damaged"
+
+
+def test_an_image_that_no_model_takes_is_refused_with_its_size(bench: Any) -> None:
+    bench.write("wide.gif", gif(8001, 1))
+    assert "the image is 8001 x 1 pixels, and models take 1 to 8000" in bench.fault("read", path="wide.gif")
+
+
+def test_a_text_about_images_is_a_text(bench: Any) -> None:
+    for text in ("GIF89a is a format\n", "RIFF----WEBP is another\n"):
+        bench.write("notes.txt", text)
+        assert bench.text("read", path="notes.txt") == text
 
 
 def test_a_model_without_images_is_told(bench: Any) -> None:
@@ -164,3 +187,10 @@ def _split(data: bytes) -> list[bytes]:
     lines = [line + b"\n" for line in data.split(b"\n")]
     lines[-1] = lines[-1][:-1]
     return [line for line in lines if line]
+
+
+def test_a_symlink_that_cannot_be_followed_is_the_systems_error_and_a_leaf_of_the_tree(bench: Any) -> None:
+    bench.write("d/x", "")
+    (bench.root / "d/circle").symlink_to("circle")
+    assert "  circle" in bench.text("read", path="d").split("\n")
+    assert bench.fault("read", path="d/circle").startswith("ELOOP:")

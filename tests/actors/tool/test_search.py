@@ -163,3 +163,12 @@ def test_modules_in_the_searched_folder_are_never_loaded(bench: Any) -> None:
         bench.write(f"{name}.py", "open('/dev/stderr', 'w').write('loaded'); raise SystemExit(9)")
     bench.write("a", "hit")
     assert bench.text("search", pattern="^hit$") == "[a]\n*1:hit"
+
+
+def test_paths_that_cannot_be_looked_at_are_told_and_the_others_searched(finder: Any) -> None:
+    finder.write("a/x", "hit\n")
+    (finder.root / "circle").symlink_to("circle")
+    (finder.root / "a/circle").symlink_to("circle")
+    output = finder.run("search", pattern="hit", paths=["a", "circle"])
+    assert (output.details["files"], output.details["missingPaths"]) == (["a/x"], ["circle"])
+    assert finder.fault("search", pattern="hit", paths=["circle"]).startswith("ELOOP:")
