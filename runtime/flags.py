@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from protocol.model import THINKING_LEVELS
@@ -14,12 +15,15 @@ def build_parser() -> ArgumentParser:
     """Prints and exits nothing by itself, save for errors. Messages and `@` files are no part of it: see
     `runtime.arguments`."""
     import argparse
+    import functools
 
     parser = argparse.ArgumentParser(
         prog="atomic",
         usage="atomic [options] [@file ...] [message ...]\n       atomic {auth,completions,doctor,export,sessions} ...",
         allow_abbrev=False,
         add_help=False,
+        # With no width each flag that is added asks shutil for it: 6 ms of imports at every start.
+        formatter_class=functools.partial(argparse.HelpFormatter, width=_help_width()),
         description="A coding agent that programs drive: JSON lines in on stdin, JSON lines out on stdout. "
         "With -p it answers one prompt as text, with --mode json as events.",
         epilog="In RPC mode the end of stdin means stop. Files and environment variables: docs/configuration.md.",
@@ -35,6 +39,14 @@ def build_parser() -> ArgumentParser:
     parser.add_argument("-v", "--version", action="store_true", help="print the version and exit")
     parser.add_argument("-h", "--help", action="store_true", help="print this and exit")
     return parser
+
+
+def _help_width() -> int:
+    """Columns: those of the terminal, at most 118 and at least 60; 78 where stdout is none."""
+    try:
+        return max(60, min(os.get_terminal_size(1).columns - 2, 118))
+    except OSError:
+        return 78
 
 
 def _add_mode_flags(parser: ArgumentParser) -> None:
