@@ -86,8 +86,8 @@ def now_ms() -> int:
 STAMPS = Stamps(now_ms, lambda: str(uuid7()), lambda: str(uuid.uuid4()))
 
 
-# By then a client has mostly gone quiet. Loading (25 ms) beside what it asks at once made a first switch_session twice as
-# long (45 ms for 20), and a prompt that comes sooner waits no longer for its own loading than for this one.
+# By then a client has mostly gone quiet. Loading (25 ms) beside what it asks at once made a first switch_session twice
+# as long (45 ms for 20), and a prompt that comes sooner waits no longer for its own loading than for this one.
 WARM_AFTER_S = 1.0
 
 
@@ -184,8 +184,8 @@ class House:
         return self._host.start(Printer(plan.form, plan.last, writer, clock, one_shot), "printer", root, "printer")
 
     def _warm(self) -> None:
-        """Loads the HTTP stack a while after the first response has left: nobody should wait for it. TLS is loaded too if the
-        model of a new session is behind it. The request of a one-shot run is under way by then."""
+        """Loads the HTTP stack a while after the first response has left: nobody should wait for it. TLS is loaded too
+        if the model of a new session is behind it. The request of a one-shot run is under way by then."""
         choice = self._startup.catalog.catalog.choose(None, None, start_defaults(self._startup.settings), first=True)
         url = choice.model.base_url if choice.model is not None else ""
         if self._one_shot is None and url.startswith("http"):
