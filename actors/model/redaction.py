@@ -136,8 +136,9 @@ def _spelling(character: str) -> bytes:
     plain = character.encode("utf-8", "surrogatepass")
     code, units = ord(character), character.encode("utf-16-be", "surrogatepass")
     escapes = b"".join(rb"\\+u" + units[at : at + 2].hex().encode() for at in range(0, len(units), 2))
-    ways = [rb"\\*" + re.escape(plain), b"(?i:%s)" % escapes, b"(?i:%s)" % b"".join(b"%%%02x" % byte for byte in plain)]
+    ways = [b"(?i:%s)" % escapes, b"(?i:%s)" % b"".join(b"%%%02x" % byte for byte in plain)]
     ways.append(b"(?i:&#(?:0*%d|x0*%x);)" % (code, code))
     if character in _HTML_NAMES:
         ways.append(b"&%s;" % _HTML_NAMES[character])
+    ways.append(rb"\\*" + re.escape(plain))  # the last, since escapes of `%`, `&` and a backslash begin with themselves
     return b"(?:%s)" % b"|".join(ways)

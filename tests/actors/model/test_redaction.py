@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -56,6 +56,9 @@ SPELLINGS: list[Callable[[str], str]] = [
 @given(
     st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), min_size=LEAST_CHARS), st.sampled_from(SPELLINGS)
 )
+@example("0000000%", SPELLINGS[5])
+@example("0000000&", SPELLINGS[6])
+@example("0000000\\", SPELLINGS[2])
 def test_a_secret_is_found_in_every_spelling(secret: str, spell: Callable[[str], str]) -> None:
     said = f"bad key <{spell(secret)}> given"
     assert Redaction([secret]).text(said) == "bad key <***> given"
