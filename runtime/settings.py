@@ -79,11 +79,6 @@ class Settings(Struct, frozen=True):
     default_project_trust: Literal["ask", "always", "never"] = "ask"
     documents: tuple[tuple[str, Document | None], ...] = ()
 
-    @property
-    def request_timeout_ms(self) -> int:
-        """How long a request may take to its response head. Source: sessions 3.7."""
-        return self.http_idle_timeout_ms if self.provider_timeout_ms is None else self.provider_timeout_ms
-
 
 class Scope(Struct, frozen=True):
     """One file: `scope` is `global` or `project`; `document` is None when the file is absent or broken."""
