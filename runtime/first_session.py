@@ -1,4 +1,4 @@
-"""The first session of a process where flags ask for more than a new one or a known one: `--fork` and `--session-id`.
+"""The first session of a process where flags name one: `--session`, `--fork` and `--session-id`.
 
 Source: sessions 1.9 and 8.1.
 """
@@ -10,30 +10,51 @@ import os
 from msgspec.structs import replace
 
 from actors.session.file import OpenedSession, SessionFileError, Stamps, new_session, open_session, read_session
-from actors.session.forking import branch_lines
-from actors.session.listing import list_sessions
+from actors.session.listing import find_everywhere, find_session, list_sessions
 from actors.session.naming import checked_session_id
 from actors.session.opening import missing_cwd
-from actors.session.tree import Entry, Tree
-from protocol.entries import read_entry
+from actors.session.reading import NotASession
 
 CREATED = "There is no session with the id {}; a new one begins with it"
+NO_SESSION = "No session found matching '{}'"
+ELSEWHERE = (
+    "The session {} belongs to {}; open it by its path (--session {}), or go on from a copy of it here (--fork {})"
+)
+EMPTY_SOURCE = "Cannot fork: source session file is empty or invalid: {}"
+
+
+def named_session(wanted: str, cwd: str, directory: str, chosen: bool, *, from_others: bool) -> str:
+    """The absolute path that `wanted` means: a path, an id or the beginning of one. Ids are looked for in this project
+    first, then in all; one of another project counts only with `from_others`, since the session would work in that
+    project's folder. `chosen`: all projects share `directory`. Raises SessionFileError."""
+    if "/" in wanted or "\\" in wanted or wanted.endswith(".jsonl"):
+        return os.path.join(cwd, os.path.expanduser(wanted))
+    own = find_session(directory, wanted, cwd if chosen else None)
+    if own is not None:
+        return own.path
+    other = find_session(directory, wanted) if chosen else find_everywhere(os.path.dirname(directory), wanted)
+    if other is None:
+        raise SessionFileError(NO_SESSION.format(wanted))
+    if not from_others:
+        raise SessionFileError(ELSEWHERE.format(other.id, other.cwd or "another folder", other.path, wanted))
+    return other.path
 
 
 def open_fork(path: str, session_id: str | None, stamps: Stamps, cwd: str, directory: str) -> OpenedSession:
-    """A new session in `cwd` that begins with the branch on which the session at `path` stands. The source is only
-    read. Raises SessionFileError, JournalError, BadSessionId."""
+    """A new session in `cwd` that begins with all branches of the session at `path`, and stands where that one stands.
+    The source is only read. Raises SessionFileError, JournalError, BadSessionId."""
     path = os.path.abspath(path)
     if not os.path.exists(path):
         raise SessionFileError(f"File not found: {path}")
     if session_id is not None and _existing(session_id, directory, None) is not None:
         raise SessionFileError(f"--session-id {session_id} names a session that exists; a fork needs a new id")
-    tree = Tree(read_session(path, stamps.uuid4).entries)
-    lines = branch_lines(tree, tree.leaf_id, stamps.uuid4)
+    try:
+        entries = read_session(path, stamps.uuid4).entries
+    except NotASession:
+        raise SessionFileError(EMPTY_SOURCE.format(path)) from None
     opened = new_session(stamps, cwd, directory, session_id=session_id, parent_session=path)
-    opened.journal.append_all(lines)
-    heads = ((line, read_entry(line)) for line in lines)
-    return replace(opened, entries=[Entry(line, head) for line, head in heads if head is not None])
+    opened.journal.append_all([entry.raw for entry in entries])
+    return replace(opened, entries=entries)
 
 
 def open_by_id(session_id: str, stamps: Stamps, cwd: str, directory: str, project: str | None) -> OpenedSession:

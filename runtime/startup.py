@@ -110,9 +110,9 @@ def _open_first(options: Options, stamps: Stamps, cwd: str, directory: str, chos
     if options.no_session:
         return new_session(stamps, cwd, None, session_id=options.session_id)
     if options.fork is not None:
-        from runtime.first_session import open_fork
+        from runtime.first_session import named_session, open_fork
 
-        source = _path_of(options.fork, cwd, directory, chosen)
+        source = named_session(options.fork, cwd, directory, chosen, from_others=True)
         return open_fork(source, options.session_id, stamps, cwd, directory)
     if options.session_id is not None:
         from runtime.first_session import open_by_id
@@ -130,23 +130,13 @@ def _open_first(options: Options, stamps: Stamps, cwd: str, directory: str, chos
 
 
 def _wanted_path(options: Options, cwd: str, directory: str, chosen: bool) -> str | None:
-    from actors.session.listing import most_recent
-
     if options.session is not None:
-        return _path_of(options.session, cwd, directory, chosen)
+        from runtime.first_session import named_session
+
+        return named_session(options.session, cwd, directory, chosen, from_others=False)
     if options.continue_recent:
+        from actors.session.listing import most_recent
+
         recent = most_recent(directory, cwd if chosen else None)
         return None if recent is None else recent.path
     return None
-
-
-def _path_of(wanted: str, cwd: str, directory: str, chosen: bool) -> str:
-    """`wanted` is a path, an id or the beginning of one."""
-    from actors.session.listing import find_session
-
-    if "/" in wanted or "\\" in wanted or wanted.endswith(".jsonl"):
-        return os.path.join(cwd, os.path.expanduser(wanted))
-    found = find_session(directory, wanted, cwd if chosen else None) or find_session(directory, wanted)
-    if found is None:
-        raise StartupError(f"No session found matching '{wanted}'")
-    return found.path

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from actors.mail import QueueView
     from actors.session.actor import Session
+    from protocol.model import ThinkingLevel
 
 RETRY_TICK = "retry-"
 
@@ -129,6 +130,10 @@ class PromptCycle:
     def model_chosen(self) -> None:
         """A command chose a model: a fallback does not take it back."""
         self._chain.model_chosen()
+
+    def level_chosen(self, level: ThinkingLevel) -> None:
+        """A command chose a level: the model that a fallback replaced comes back with it."""
+        self._chain.level_chosen(level)
 
     def will_retry(self, run: Run) -> bool:
         """What `run_over` is going to decide about this run, for its `agent_end`: whether a failed request is made

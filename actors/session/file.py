@@ -27,12 +27,12 @@ from actors.session.journal import (
 from actors.session.migrate import CURRENT
 from actors.session.naming import checked_session_id, iso_time, session_file_name
 from actors.session.reading import (
+    NotASession,
     SessionFileError,
     StoredSession,
     demand_regular,
     header_head,
     migrated,
-    not_a_session,
     read_chunks,
     read_open,
     read_session,
@@ -175,7 +175,7 @@ def import_session(source: str, destination: str, stamps: Stamps) -> OpenedSessi
 def _copied(source: str, path: str, fd: int, stamps: Stamps) -> OpenedSession:
     stored = read_open(fd, source)
     if stored.header is None:
-        raise not_a_session(source)
+        raise NotASession(source)
     stored, lines = migrated(stored, stamps.uuid4)
     if lines:
         os.ftruncate(fd, 0)
@@ -187,7 +187,7 @@ def _adopt(path: str, fd: int, stamps: Stamps, cwd: str) -> OpenedSession:
     stored = read_open(fd, path)
     if stored.header is None:
         if os.fstat(fd).st_size:
-            raise not_a_session(path)
+            raise NotASession(path)
         return _initialised(path, fd, _fresh_header(stamps, cwd))
     stored, lines = migrated(stored, stamps.uuid4)
     return _opened(path, _rewritten(path, fd, lines, stamps.uuid4) if lines else fd, stored)

@@ -19,10 +19,11 @@ from actors.session.file import (
     open_session,
     read_session,
 )
+from actors.session.forking import inherited_workflow
 from actors.session.journal import JournalError
 from actors.session.surroundings import Surroundings
 from actors.session.tree import Entry
-from protocol.entries import read_entry
+from protocol.entries import WorkflowStage, read_entry
 
 
 class Opener:
@@ -79,13 +80,14 @@ class Opener:
             case "import":
                 return self._imported(target)
 
-    def _new(self, target: Target) -> OpenedSession:
-        here = target.beside
+    def _new(self, target: Target, workflow: WorkflowStage | None = None) -> OpenedSession:
+        here, parent = target.beside, target.parent_session
         directory = None if here.journal.path is None else os.path.dirname(here.journal.path)
-        return new_session(self._stamps, here.header.cwd or self._cwd, directory, parent_session=target.parent_session)
+        cwd = here.header.cwd or self._cwd
+        return new_session(self._stamps, cwd, directory, parent_session=parent, workflow=workflow)
 
     def _forked(self, target: Target) -> OpenedSession:
-        opened = self._new(target)
+        opened = self._new(target, inherited_workflow(target.beside.header))
         entries = []
         for line in target.lines:
             head = read_entry(line)

@@ -27,6 +27,13 @@ class SessionFileError(Exception):
     """A path that cannot be opened as a session. Its text is one sentence for the user."""
 
 
+class NotASession(SessionFileError):
+    """A file that can be read and holds no session."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"Session file is not a valid atomic session: {path}")
+
+
 class StoredSession(Struct):
     """What a file says, for who only reads. `skipped` lines cannot be read; `dropped` ones are no JSON, and a migration
     leaves them out. `old` holds the decoded header and the lines of a file whose version is below the current one."""
@@ -50,7 +57,7 @@ def read_session(path: str, uuid4: Callable[[], str]) -> StoredSession:
     finally:
         os.close(fd)
     if stored.header is None:
-        raise not_a_session(path)
+        raise NotASession(path)
     return migrated(stored, uuid4)[0]
 
 
@@ -159,10 +166,6 @@ def _decoded(line: bytes) -> Any:
         return decode_any(line)
     except BadJson:
         return None
-
-
-def not_a_session(path: str) -> SessionFileError:
-    return SessionFileError(f"Session file is not a valid atomic session: {path}")
 
 
 def reason(path: str, error: OSError) -> str:

@@ -19,7 +19,7 @@ from actors.session.desk import Target
 from actors.session.file import OpenedSession, SessionFileError, Stamps
 from actors.session.journal import JournalError, SessionInUse
 from actors.session.naming import iso_time
-from actors.session.reading import header_head, not_a_session
+from actors.session.reading import NotASession, header_head
 from actors.session.tree import Entry
 from protocol.codec import encode
 from protocol.entries import SessionHeader, read_entry
@@ -83,7 +83,7 @@ class Disk:
         first, *lines = self.files[path]
         header = read_entry(first)
         if header is None or header.type != "session":
-            raise not_a_session(path)
+            raise NotASession(path)
         return header, [Entry(line, head) for line in lines if (head := read_entry(line)) is not None]
 
     def reread(self, opened: OpenedSession) -> OpenedSession:

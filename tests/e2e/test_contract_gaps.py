@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from conformance.driver import Agent, line
-from conformance.model_server import ModelServer, error, text
+from conformance.model_server import ModelServer, error, gate, text
 from tests.e2e.conftest import ROOT, Home, program
 
 Start = Callable[..., Agent]
@@ -82,6 +82,22 @@ def test_another_model_takes_over_and_the_first_one_comes_back(agent: Start, ser
     assert (told[0]["type"], told[0]["to"], told[0]["attempt"]) == ("model_fallback_start", "fa/m2:off", 1)
     assert [record["source"] for record in told if record["type"] == "model_changed"] == ["fallback", "restore"]
     assert [record["success"] for record in told if record["type"] == "model_fallback_end"] == [True]
+
+
+def test_a_level_chosen_while_another_model_answers_goes_home_with_the_first(
+    agent: Start, server: ModelServer, home: Any
+) -> None:
+    home.write_settings({"fallbackModels": ["fa/m"]})
+    held = gate("from ", "the other")
+    server.script(error(401, message="no"), held)
+    with agent("--thinking", "high", model="think") as a:
+        a.request("prompt", message="go")
+        assert held.reached.wait()
+        assert a.request("set_thinking_level", level="low")["data"]["level"] == "off"  # what the other model can do
+        held.open()
+        a.wait({"type": "agent_settled"})
+        state = a.request("get_state")["data"]
+        assert (state["model"]["id"], state["thinkingLevel"]) == ("think", "low")
 
 
 # ---- commands that never start -----------------------------------------------------------------------------------

@@ -21,15 +21,16 @@ class Bench:
             folder.mkdir()
         self.env = {"HOME": str(root), "ATOMIC_CODING_AGENT_DIR": str(self.agent), "ANTHROPIC_API_KEY": "k"}
 
-    def load(self, *flags: str) -> Startup:
-        argv = ["--mode", "rpc", "--session-dir", str(self.sessions), *flags]
+    def load(self, *flags: str, flat: bool = True) -> Startup:
+        where = ["--session-dir", str(self.sessions)] if flat else []
+        argv = ["--mode", "rpc", *where, *flags]
         startup = load(parse_arguments(argv, self.env), self.env, str(self.cwd), STAMPS)
         startup.session.journal.close()
         return startup
 
-    def refusal(self, *flags: str) -> str:
+    def refusal(self, *flags: str, flat: bool = True) -> str:
         with pytest.raises(StartupError) as caught:
-            self.load(*flags)
+            self.load(*flags, flat=flat)
         return str(caught.value)
 
     def session(self, session_id: str, *, cwd: str | None = None, name: str = "") -> Path:
@@ -80,6 +81,53 @@ def test_a_session_is_found_by_the_beginning_of_its_id(bench: Bench) -> None:
 
 def test_an_id_of_no_session_is_refused(bench: Bench) -> None:
     assert bench.refusal("--session", "nope") == "No session found matching 'nope'"
+
+
+def test_a_session_of_another_project_is_named_and_opened_by_its_path_alone(bench: Bench) -> None:
+    other = bench.root / "other"
+    other.mkdir()
+    path = bench.session("far-1", cwd=str(other))
+    refusal = bench.refusal("--session", "far")
+    assert f"belongs to {other}" in refusal and f"--session {path}" in refusal and "--fork far" in refusal
+    assert bench.load("--session", str(path)).session.header.id == "far-1"
+
+
+def test_without_a_folder_of_its_own_choice_every_projects_sessions_are_looked_through(bench: Bench) -> None:
+    own, far = (bench.agent / "sessions" / name for name in (f"--{str(bench.cwd)[1:].replace('/', '-')}--", "--far--"))
+    for folder, session_id, cwd in (
+        (own, "ab-own", bench.cwd),
+        (far, "ab-far", bench.root),
+        (far, "cd-far", bench.root),
+    ):
+        folder.mkdir(parents=True, exist_ok=True)
+        bench.session(session_id, cwd=str(cwd)).rename(folder / f"{session_id}.jsonl")
+    assert bench.load("--session", "ab", flat=False).session.header.id == "ab-own"
+    assert "belongs to" in bench.refusal("--session", "cd", flat=False)
+    fork = bench.load("--fork", "cd", flat=False).session
+    assert (fork.header.cwd, fork.header.parent_session) == (str(bench.cwd), str(far / "cd-far.jsonl"))
+
+
+def test_a_fork_takes_all_branches_and_stands_where_the_source_stands(bench: Bench) -> None:
+    path = bench.session("tree-1")
+    first = json.loads(path.read_text().splitlines()[1])
+    more = [{**first, "id": id_, "parentId": parent} for id_, parent in (("b1", "a1"), ("b2", "a1"), ("c1", "b1"))]
+    more.append(
+        {"type": "label", "id": "l1", "parentId": "c1", "timestamp": first["timestamp"], "targetId": "a1", "label": "x"}
+    )
+    with path.open("a") as file:
+        file.writelines(json.dumps(entry) + "\n" for entry in more)
+    fork = bench.load("--fork", str(path)).session
+    assert fork.journal.path is not None
+    stored = Path(fork.journal.path).read_text().splitlines()
+    assert [json.loads(line) for line in stored[1:]] == [first, *more]
+    assert [entry.head.id for entry in fork.entries] == ["a1", "b1", "b2", "c1", "l1"]
+
+
+@pytest.mark.parametrize("content", ["", "my notes\n", "{}\n"])
+def test_what_is_no_session_cannot_be_forked(bench: Bench, content: str) -> None:
+    path = bench.sessions / "notes.jsonl"
+    path.write_text(content)
+    assert bench.refusal("--fork", str(path)) == f"Cannot fork: source session file is empty or invalid: {path}"
 
 
 def test_the_most_recent_session_is_continued_and_without_one_a_new_one_begins(bench: Bench) -> None:

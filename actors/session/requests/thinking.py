@@ -34,13 +34,18 @@ class ThinkingRequests(Group):
             self._setting.level = level
             self._outbox.event(ThinkingLevelChanged(level))
 
+    def _choose(self, wanted: ThinkingLevel) -> None:
+        """The user's choice holds beyond the model of the moment: a fallback in use takes it home with it."""
+        self._session.cycle.level_chosen(wanted)
+        self.change(wanted)
+
     def _levels(self) -> tuple[ThinkingLevel, ...]:
         model = self._setting.model
         return supported_levels(model) if model is not None else ("off",)
 
     def _set_level(self, ticket: Ticket, command: c.SetThinkingLevel) -> None:
         setting = self._setting
-        self.change(command.level)
+        self._choose(command.level)
         if command.persist:
             self._persist(command.level)
         model = setting.model
@@ -68,7 +73,7 @@ class ThinkingRequests(Group):
             self._outbox.ok(ticket, b"null")
             return
         place = levels.index(self._setting.level) if self._setting.level in levels else -1
-        self.change(levels[(place + 1) % len(levels)])
+        self._choose(levels[(place + 1) % len(levels)])
         self._outbox.ok(ticket, EffectiveLevel(self._setting.level))
 
     def _get_levels(self, ticket: Ticket, _: c.GetAvailableThinkingLevels) -> None:

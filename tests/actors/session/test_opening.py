@@ -11,7 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
 import pytest
+from msgspec import UNSET
 
 from actors.mail import TargetFailed, TargetOpened
 from actors.probe import Probe
@@ -20,6 +22,7 @@ from actors.session.file import OpenedSession, SessionFileError, Stamps, import_
 from actors.session.journal import SessionInUse
 from actors.session.opening import Opener, missing_cwd
 from actors.session.surroundings import Surroundings
+from protocol.entries import WorkflowStage
 
 MARK = (
     '{"type":"message","id":"%s","parentId":null,"timestamp":"t","message":{"role":"user","content":"x","timestamp":1}}'
@@ -79,6 +82,15 @@ def test_a_new_session_stands_beside_the_current_one_in_its_folder_and_cwd(bench
     assert opened.journal.path is not None and Path(opened.journal.path).parent == bench.folder
     assert (opened.header.cwd, opened.entries) == (str(bench.cwd), [])
     assert opened.header.id != bench.current.header.id
+
+
+def test_a_fork_of_a_workflows_session_belongs_to_the_workflow_and_a_new_session_does_not(bench: Bench) -> None:
+    stage = WorkflowStage("r1", "s1", "review")
+    bench.current.journal.close()
+    bench.current = new_session(bench.stamps, str(bench.cwd), str(bench.folder), workflow=stage)
+    fork, new = (bench.open(kind, lines=lines) for kind, lines in (("fork", ((MARK % "a1").encode(),)), ("new", ())))
+    assert (fork.header.internal, msgspec.json.decode(fork.header.workflow, type=WorkflowStage)) == (True, stage)
+    assert new.header.internal is not True and new.header.workflow is UNSET
 
 
 def test_a_fork_is_on_disk_with_its_lines_and_parent_before_anyone_switches_to_it(bench: Bench) -> None:
