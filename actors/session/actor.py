@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from itertools import count
 from typing import Any, Literal
 
 from actors.base import Actor, Down
@@ -51,6 +52,7 @@ from actors.session.outbox import Outbox
 from actors.session.queue_side import QueueSide
 from actors.session.requests.dispatch import Requests
 from actors.session.services import Modes, Services
+from actors.session.side_call import SideCalls
 from protocol.codec import encode
 from protocol.model import Model, ThinkingLevel
 
@@ -74,6 +76,7 @@ class Session(Actor[SessionMail]):
         self.fallback: tuple[str | None, Any] = (None, None)
         self.handover = HandOver(self)
         self._adopted: set[int] = set()
+        self._numbers = count(1)
 
     def begin(self) -> None:
         self.waiting = QueueSide(self)
@@ -88,7 +91,9 @@ class Session(Actor[SessionMail]):
             self.cycle.replied,
             self.cycle.will_retry,
             self.cycle.run_over,
+            self._numbers.__next__,
         )
+        self.side_calls = SideCalls(self.services, self.setting, self.outbox, self.me, self._numbers.__next__)
         self.requests = Requests(self)
         self.requests.models.choose(first=self.key == 1)
         if self.key == 1 and self.services.name is not None:
@@ -103,7 +108,7 @@ class Session(Actor[SessionMail]):
         self._at_once: dict[type[Any], Callable[[Any], None]] = {
             Commands: self._take_commands,
             ReplyStarted: self.loop.reply_started,
-            ReplyEnded: self.loop.reply_ended,
+            ReplyEnded: self._end_reply,
             ToolProgress: self.loop.tool_progressed,
             ToolEnded: self.loop.tool_ended,
             QueueChanged: self.waiting.changed,
@@ -117,7 +122,7 @@ class Session(Actor[SessionMail]):
             PreferenceSaved: self._preference_saved,
             SurroundingsLoaded: self.requests.slash.loaded,
             Exported: self.requests.state.exported,
-            Tick: self.cycle.woke,
+            Tick: self._wake,
             Down: self._bury,
         }
 
@@ -174,6 +179,14 @@ class Session(Actor[SessionMail]):
         if not self.cycle.cancel_wait():
             self.loop.abort()
 
+    def _end_reply(self, mail: ReplyEnded) -> None:
+        if not self.side_calls.reply_ended(mail):
+            self.loop.reply_ended(mail)
+
+    def _wake(self, mail: Tick) -> None:
+        if not self.side_calls.woke(mail):
+            self.cycle.woke(mail)
+
     # -- shell requests
 
     def _record_bash(self, mail: BashFinished) -> None:
@@ -212,4 +225,5 @@ class Session(Actor[SessionMail]):
     def _bury(self, mail: Down) -> None:
         if mail.key == "queue":
             raise RuntimeError("the queue died")  # its session goes with it, and is opened again from its file
-        self.loop.child_died(mail.key, mail.error)
+        if not self.side_calls.child_died(mail.key, mail.error):
+            self.loop.child_died(mail.key, mail.error)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from actors.mail import Arm, QueueKind, TakeMessages, Tick
 from actors.session.fallback import FallbackChain, Place
-from actors.session.retry import Again, GiveUp, Retry, RetryPolicy, is_fallbackable
+from actors.session.retry import Again, GiveUp, Retry, is_fallbackable
 from actors.session.turn import Injected, Run, Said, said
 from protocol.events import AgentSettled, QueueUpdate
 from protocol.messages import AssistantMessage, UserMessage
@@ -141,21 +141,16 @@ class PromptCycle:
         setting, reply = self._session.setting, run.last_reply
         if self._session.leaving or run.is_broken or reply is None or setting.model is None:
             return False
-        if self._retry.would_retry(reply, setting.model.context_window, self._policy()):
+        if self._retry.would_retry(reply, setting.model.context_window, setting.retry_policy):
             return True
         return is_fallbackable(reply) and self._chain.next_place(Place(setting.model, setting.level), reply) is not None
-
-    def _policy(self) -> RetryPolicy:
-        setting = self._session.setting
-        policy = setting.surroundings.retry
-        return policy if setting.defaults.auto_retry else policy.switched_off()
 
     def _tries_again(self, run: Run) -> bool:
         reply, model = run.last_reply, self._session.setting.model
         if reply is None or model is None:
             return False
         services = self._session.services
-        verdict = self._retry.run_ended(reply, model.context_window, self._policy())
+        verdict = self._retry.run_ended(reply, model.context_window, self._session.setting.retry_policy)
         if isinstance(verdict, Again):
             self._session.outbox.event(verdict.event)
             self._session.history.drop_last()

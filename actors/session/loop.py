@@ -33,6 +33,7 @@ from actors.session.context import provider_messages
 from actors.session.history import History
 from actors.session.journal import JournalError
 from actors.session.outbox import Outbox
+from actors.session.retry import RetryPolicy
 from actors.session.services import Services
 from actors.session.turn import (
     CallModel,
@@ -68,10 +69,16 @@ class Setting:
         self.defaults = services.defaults
         self.surroundings = services.surroundings
 
+    @property
+    def retry_policy(self) -> RetryPolicy:
+        policy = self.surroundings.retry
+        return policy if self.defaults.auto_retry else policy.switched_off()
+
 
 class AgentLoop:
     """`poll` asks the queue; `replied` tells what event follows a reply's `message_end`; `will_retry` whether a run
-    that ends is tried again; `finished` hears that it is over, after its `agent_end` has been told."""
+    that ends is tried again; `finished` hears that it is over, after its `agent_end` has been told. `next_number` gives
+    numbers for requests and calls that nothing else in the session has."""
 
     def __init__(
         self,
@@ -84,6 +91,7 @@ class AgentLoop:
         replied: Callable[[AssistantMessage], Struct | None],
         will_retry: Callable[[Run], bool],
         finished: Callable[[Run], None],
+        next_number: Callable[[], int],
     ) -> None:
         self._services = services
         self._history = history
@@ -95,7 +103,7 @@ class AgentLoop:
         self._will_retry = will_retry
         self._finished = finished
         self.run: Run | None = None
-        self._calls = 0
+        self._next_number = next_number
         self._reply_call: tuple[int, Child[ModelCallMail]] | None = None
         self._tools: dict[int, tuple[int, ToolCall, Child[ToolCallMail]]] = {}
         self.specs = tuple(ToolSpec(tool.name, tool.description, tool.parameters) for tool in services.tools.values())
@@ -204,12 +212,12 @@ class AgentLoop:
             cache_retention=self._setting.surroundings.cache_retention,
             thinking_budgets=self._setting.surroundings.thinking_budgets,
         )
-        self._calls += 1
-        request = ModelRequest(self._calls, model, prompt, options, self._setting.catalog.authorize)
-        self._reply_call = (self._calls, self._services.start_model_call(request, self._me))
+        number = self._next_number()
+        request = ModelRequest(number, model, prompt, options, self._setting.catalog.authorize)
+        self._reply_call = (number, self._services.start_model_call(request, self._me))
 
     def _run_tool(self, place: int, call: ToolCall) -> None:
-        self._calls += 1
+        number = self._next_number()
         model = self._setting.model
         where = ToolPlace(
             self._history.cwd,
@@ -217,8 +225,8 @@ class AgentLoop:
             self._services.environment(self._history.session_id, self._saved_path(), model, self._setting.level),
             model is not None and "image" in model.input,
         )
-        request = ToolRequest(self._calls, self._services.tools[call.name], call, where)
-        self._tools[self._calls] = (place, call, self._services.start_tool_call(request, self._me))
+        request = ToolRequest(number, self._services.tools[call.name], call, where)
+        self._tools[number] = (place, call, self._services.start_tool_call(request, self._me))
 
     def _cancel_work(self) -> None:
         if self._reply_call is not None:

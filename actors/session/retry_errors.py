@@ -70,7 +70,7 @@ _WORDING: tuple[tuple[Kind, str], ...] = (
     ),
     (
         "transport",
-        r"^\W*(?:connection error|fetch failed)\W*$|zlib|decompress|incorrect header check|stream deadline exceeded",
+        r"^\W*(?:connection error|fetch failed)\W*$|zlib|decompress|incorrect header check|library error|stream deadline exceeded",
     ),
     (
         "request",
