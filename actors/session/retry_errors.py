@@ -70,7 +70,8 @@ _WORDING: tuple[tuple[Kind, str], ...] = (
     ),
     (
         "transport",
-        r"^\W*(?:connection error|fetch failed)\W*$|zlib|decompress|incorrect header check|library error|stream deadline exceeded",
+        r"^\W*(?:connection error|fetch failed)\W*$|zlib|decompress|incorrect header check|library error"
+        r"|stream deadline exceeded",
     ),
     (
         "request",
