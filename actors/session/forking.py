@@ -7,6 +7,7 @@ and what hung on a dropped label hangs on its predecessor, so that no history is
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 
 import msgspec
 from msgspec import UNSET, Struct
@@ -61,10 +62,24 @@ def branch_lines(tree: Tree, leaf_id: str | None, uuid4: Callable[[], str]) -> l
     return [*lines, *_label_lines(tree, kept, uuid4)]
 
 
-def fork_messages(tree: Tree) -> list[ForkMessage]:
-    """Data of `get_fork_messages`: user messages of all branches that have text, in append order."""
-    texts = ((entry.head.id, user_text(entry)) for entry in tree.entries)
-    return [ForkMessage(entry_id, text) for entry_id, text in texts if text]
+class ForkTexts:
+    """What a fork may start before: user messages of all branches that have text, in append order. Each entry is read
+    once, since entries are only ever appended; what is kept are the texts as the response has them. One for each tree.
+    """
+
+    __slots__ = ("_read", "_told")
+
+    def __init__(self) -> None:
+        self._read = 0
+        self._told: list[bytes] = []
+
+    def data(self, tree: Tree) -> bytes:
+        """Data of `get_fork_messages`, as JSON."""
+        for entry in islice(tree.entries, self._read, None):
+            if text := user_text(entry):
+                self._told.append(encode(ForkMessage(entry.head.id, text)))
+        self._read = len(tree.entries)
+        return b'{"messages":[' + b",".join(self._told) + b"]}"
 
 
 def user_text(entry: Entry) -> str | None:

@@ -12,7 +12,9 @@ from typing import Any
 
 from actors.session.context import Context, ContextMessage, build_context
 from actors.session.file import OpenedSession
+from actors.session.forking import ForkTexts
 from actors.session.naming import iso_time
+from actors.session.stats import Tally
 from actors.session.tree import Tree
 from actors.session.turn import Said
 from protocol.codec import encode
@@ -34,6 +36,7 @@ class History:
         self.header = opened.header
         self.journal = opened.journal
         self.tree = Tree(opened.entries)
+        self.tally, self.fork_texts = Tally(), ForkTexts()
         self._waiting.clear()
         self.rebuild()
 

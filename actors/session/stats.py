@@ -5,7 +5,9 @@ Pure, over every entry of the file: all branches, and what compactions replaced.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -14,9 +16,11 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from actors.session.context import ContextMessage
 from actors.session.tree import Tree
 from protocol.codec import BadJson, decode_any
+from protocol.entries import EntryHead
 from protocol.messages import AssistantMessage, TextContent
 from protocol.responses import ContextUsage, SessionStats, TokenTotals
 
+LARGEST = 2**53  # the largest count that a double tells exactly; a request never has more
 _TOKENS = ("input", "output", "cacheRead", "cacheWrite")
 
 
@@ -42,25 +46,59 @@ _MESSAGE = msgspec.json.Decoder(_Counted)
 _SPENT = msgspec.json.Decoder(_Spent)
 
 
+class Tally:
+    """What a tree's entries add up to, counted once: entries are only ever appended. One for each tree."""
+
+    __slots__ = ("_cost", "_counted", "_roles", "_tokens", "_tool_calls")
+
+    def __init__(self) -> None:
+        self._counted = 0
+        self._roles: Counter[str] = Counter()
+        self._tool_calls = 0
+        self._tokens: list[float] = [0] * len(_TOKENS)
+        self._cost = 0.0
+
+    def stats(self, tree: Tree, session_id: str, file: str | None, context_usage: ContextUsage | None) -> SessionStats:
+        """Data of `get_session_stats`: messages by role, tokens, and US dollars."""
+        for entry in islice(tree.entries, self._counted, None):
+            self._add(entry.head)
+        self._counted = len(tree.entries)
+        read_in, out, read, written = map(int, self._tokens)
+        return SessionStats(
+            session_id=session_id,
+            user_messages=self._roles["user"],
+            assistant_messages=self._roles["assistant"],
+            tool_calls=self._tool_calls,
+            tool_results=self._roles["toolResult"],
+            total_messages=self._roles.total(),
+            tokens=TokenTotals(read_in, out, read, written, read_in + out + read + written),
+            cost=self._cost,
+            session_file=UNSET if file is None else file,
+            context_usage=UNSET if context_usage is None else context_usage,
+        )
+
+    def _add(self, head: EntryHead) -> None:
+        if head.type == "message":
+            message = _counted(head.message)
+            self._roles[message.role] += 1
+            self._tool_calls += _tool_calls(message)
+            if message.usage is not None and message.role in ("assistant", "toolResult"):
+                self._spend(message.usage)
+        elif head.usage is not UNSET and head.type in ("branch_summary", "session_summary"):
+            self._spend(_spent(head.usage))
+
+    def _spend(self, spent: _Spent) -> None:
+        for place, count in enumerate((spent.input, spent.output, spent.cache_read, spent.cache_write)):
+            self._tokens[place] += min(count, LARGEST)
+        if isinstance(total := spent.cost.get("total"), int | float):
+            self._cost += min(total, LARGEST)
+
+
 def session_stats(
     tree: Tree, session_id: str, session_file: str | None = None, context_usage: ContextUsage | None = None
 ) -> SessionStats:
-    """Data of `get_session_stats`: messages by role, tokens, and US dollars."""
-    messages = [_counted(entry.head.message) for entry in tree.entries if entry.head.type == "message"]
-    roles = [message.role for message in messages]
-    tokens, cost = _sums(_all_spent(messages, tree))
-    return SessionStats(
-        session_id=session_id,
-        user_messages=roles.count("user"),
-        assistant_messages=roles.count("assistant"),
-        tool_calls=sum(map(_tool_calls, messages)),
-        tool_results=roles.count("toolResult"),
-        total_messages=len(messages),
-        tokens=tokens,
-        cost=cost,
-        session_file=UNSET if session_file is None else session_file,
-        context_usage=UNSET if context_usage is None else context_usage,
-    )
+    """`Tally.stats` of a tree that is counted once only."""
+    return Tally().stats(tree, session_id, session_file, context_usage)
 
 
 def last_assistant_text(messages: Iterable[ContextMessage]) -> str | None:
@@ -80,23 +118,6 @@ def _tool_calls(message: _Counted) -> int:
     if message.role != "assistant" or not isinstance(message.content, list):
         return 0
     return sum(block.type == "toolCall" for block in message.content)
-
-
-def _all_spent(messages: list[_Counted], tree: Tree) -> list[_Spent]:
-    """What assistants and tools used, then what summaries used."""
-    spent = [each.usage for each in messages if each.usage is not None and each.role in ("assistant", "toolResult")]
-    for entry in tree.entries:
-        usage = entry.head.usage
-        if usage is not UNSET and entry.head.type in ("branch_summary", "session_summary"):
-            spent.append(_spent(usage))
-    return spent
-
-
-def _sums(spent: list[_Spent]) -> tuple[TokenTotals, float]:
-    read_in, out = int(sum(each.input for each in spent)), int(sum(each.output for each in spent))
-    read, written = int(sum(each.cache_read for each in spent)), int(sum(each.cache_write for each in spent))
-    cost = sum(total for each in spent if isinstance(total := each.cost.get("total"), int | float))
-    return TokenTotals(read_in, out, read, written, read_in + out + read + written), cost
 
 
 # ---- tolerant reading --------------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ class Entry(Struct, frozen=True):
 class Tree:
     """All entries of a session. `leaf_id` is `None` when the next entry will be a root."""
 
-    __slots__ = ("_index", "_labels", "_names", "_undo", "entries", "leaf_id", "raws")
+    __slots__ = ("_index", "_labels", "_names", "entries", "leaf_id", "raws")
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
         self.entries: list[Entry] = []
@@ -43,7 +43,6 @@ class Tree:
         self._index: dict[str, int] = {}
         self._labels: list[EntryHead] = []
         self._names: list[EntryHead] = []
-        self._undo: tuple[str | None, int | None] = (None, None)
         for entry in entries:
             self.add(entry.raw, entry.head)
 
@@ -55,7 +54,6 @@ class Tree:
 
     def add(self, raw: bytes, head: EntryHead) -> None:
         """Append one entry, of any type; it becomes the leaf."""
-        self._undo = (self.leaf_id, self._index.get(head.id))
         self._index[head.id] = len(self.entries)
         self.entries.append(Entry(raw, head))
         self.raws.append(raw)
@@ -64,19 +62,6 @@ class Tree:
             self._labels.append(head)
         elif head.type == "session_info":
             self._names.append(head)
-
-    def withdraw_last(self) -> None:
-        """Take back the latest `add`, whose line could not be written. Only one step can be taken back."""
-        head = self.entries.pop().head
-        self.raws.pop()
-        self.leaf_id, previous = self._undo
-        if previous is None:
-            del self._index[head.id]
-        else:
-            self._index[head.id] = previous
-        for marks in (self._labels, self._names):
-            if marks and marks[-1] is head:
-                marks.pop()
 
     # ---- the leaf ------------------------------------------------------------------------------------------------
 
@@ -121,11 +106,6 @@ class Tree:
         """The session's name as the latest `session_info` of the whole file tells it."""
         name = self._names[-1].name if self._names else None
         return (name or "").strip() or None
-
-    @property
-    def was_named(self) -> bool:
-        """Whether any `session_info` exists, be the name cleared by now or not."""
-        return bool(self._names)
 
     def labels(self) -> dict[str, tuple[str, str]]:
         """Target id -> (label, time of the label entry, ISO). The last label of a target counts; cleared ones are

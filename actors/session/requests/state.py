@@ -10,13 +10,12 @@ from actors.mail import Exported, Ticket
 from actors.session.context import context_usage, messages_data
 from actors.session.export import IN_MEMORY, NOTHING_YET
 from actors.session.exporting import ExportPlan
-from actors.session.forking import fork_messages
 from actors.session.requests.group import Answers, Group
-from actors.session.stats import last_assistant_text, session_stats
+from actors.session.stats import last_assistant_text
 from actors.session.tree import UnknownEntry
 from protocol import commands as c
 from protocol.codec import encode
-from protocol.responses import ExportedPath, ForkMessageList, LastAssistantText, SessionState
+from protocol.responses import ExportedPath, LastAssistantText, SessionState
 
 if TYPE_CHECKING:
     from actors.session.actor import Session
@@ -93,7 +92,7 @@ class StateRequests(Group):
         self._outbox.ok(ticket, self._history.tree.tree_data())
 
     def _get_fork_messages(self, ticket: Ticket, _: c.GetForkMessages) -> None:
-        self._outbox.ok(ticket, ForkMessageList(fork_messages(self._history.tree)))
+        self._outbox.ok(ticket, self._history.fork_texts.data(self._history.tree))
 
     def _get_last_assistant_text(self, ticket: Ticket, _: c.GetLastAssistantText) -> None:
         self._outbox.ok(ticket, LastAssistantText(last_assistant_text(self._history.messages)))
@@ -101,7 +100,7 @@ class StateRequests(Group):
     def _get_session_stats(self, ticket: Ticket, _: c.GetSessionStats) -> None:
         history, model = self._history, self._setting.model
         usage = context_usage(history.messages, model.context_window) if model is not None else None
-        self._outbox.ok(ticket, session_stats(history.tree, history.session_id, history.path, usage))
+        self._outbox.ok(ticket, history.tally.stats(history.tree, history.session_id, history.path, usage))
 
     def _export(self, ticket: Ticket, command: c.ExportHtml) -> None:
         history = self._history

@@ -13,10 +13,10 @@ from actors.session.context import build_context
 from actors.session.forking import (
     INVALID_FORK,
     NO_LEAF,
+    ForkTexts,
     InvalidFork,
     branch_lines,
     clone_point,
-    fork_messages,
     fork_point,
     inherited_workflow,
 )
@@ -129,7 +129,17 @@ def test_a_cycle_becomes_a_plain_chain() -> None:
 
 def test_fork_messages_are_user_messages_with_text_of_all_branches() -> None:
     tree = tree_of(user("a", None, "x"), user("b", "a"), user("c", "a", "y", "z"), label("l", "c", "c", "L"))
-    assert [(each.entry_id, each.text) for each in fork_messages(tree)] == [("a", "x"), ("c", "yz")]
+    first, second = {"entryId": "a", "text": "x"}, {"entryId": "c", "text": "yz"}
+    assert json.loads(ForkTexts().data(tree)) == {"messages": [first, second]}
+
+
+def test_fork_messages_go_on_from_what_was_read() -> None:
+    tree, texts = tree_of(user("a", None, "x")), ForkTexts()
+    assert texts.data(Tree()) == b'{"messages":[]}'
+    assert texts.data(tree) == texts.data(tree)
+    (more,) = tree_of(user("b", "a", "y \ud83d")).entries
+    tree.add(more.raw, more.head)
+    assert [each["text"] for each in json.loads(texts.data(tree))["messages"]] == ["x", "y \ud83d"]
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,9 @@ import pytest
 from msgspec import UNSET
 
 from actors.session.context import build_context
-from actors.session.stats import last_assistant_text, session_stats
+from actors.session.stats import Tally, last_assistant_text, session_stats
 from actors.session.tree import Tree
+from protocol.codec import encode
 from protocol.entries import read_entry
 from protocol.responses import ContextUsage, TokenTotals
 
@@ -63,6 +64,21 @@ def test_messages_are_counted_by_role_and_usage_is_summed_over_all_branches() ->
     assert counts == (1, 2, 2, 1, 5)
     assert stats.tokens == TokenTotals(15_000, 5, 50, 500, 15_555)
     assert stats.cost == 2.25 and stats.context_usage == ContextUsage(1, 2, 50.0)
+
+
+def test_a_tally_counts_what_was_appended_since_and_nothing_twice() -> None:
+    entries = (message("user"), assistant(CALLS, usage=usage(1000)), assistant([], usage=usage(1)), message("user"))
+    whole, tree, tally = tree_of(*entries), Tree(), Tally()
+    for entry in whole.entries:
+        tree.add(entry.raw, entry.head)
+        assert tally.stats(tree, "s", None, None) == session_stats(tree, "s") == tally.stats(tree, "s", None, None)
+    assert tally.stats(tree, "s", None, None).total_messages == 4
+
+
+def test_absurd_counts_are_told_as_the_largest_that_all_clients_can_read() -> None:
+    stats = session_stats(tree_of(*[assistant([], usage={"input": 1e308, "cost": {"total": 1e308}})] * 3), "s")
+    assert stats.tokens.input == stats.cost == 3 * 2**53
+    encode(stats)
 
 
 def test_a_session_in_memory_without_model_has_neither_file_nor_context_usage() -> None:

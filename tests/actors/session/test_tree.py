@@ -81,21 +81,6 @@ def test_an_unknown_cursor_is_named_in_the_error() -> None:
     assert str(caught.value) == "Entry not found: zz"
 
 
-def test_a_withdrawn_entry_leaves_no_trace() -> None:
-    tree = tree_of(line("a", None), line("b", "a", type="label", targetId="a", label="L"))
-    tree.branch("a")
-    for raw in (line("b", "a", type="label", targetId="a"), line("c", "a", type="session_info", name="N")):
-        head = read_entry(raw)
-        assert head is not None
-        tree.add(raw, head)
-        tree.withdraw_last()
-        assert tree.leaf_id == "a"
-        assert ids(tree.entries) == ["a", "b"] and len(tree.raws) == 2
-        assert ids(tree.path("b")) == ["a", "b"]
-        assert tree.labels() == {"a": ("L", SECOND.format(0))}
-        assert tree.name is None and not tree.was_named and "c" not in tree
-
-
 def test_children_stand_by_time_and_ties_in_append_order() -> None:
     tree = tree_of(line("a", None), line("late", "a", 9), line("tie1", "a", 3), line("tie2", "a", 3), line("r", None))
     data = json.loads(tree.tree_data())
@@ -149,9 +134,9 @@ def test_the_name_is_that_of_the_latest_session_info_of_any_branch() -> None:
     assert tree.name == "Work"
 
 
-def test_a_name_that_was_cleared_is_none_but_the_session_was_named() -> None:
+def test_a_name_that_was_cleared_is_none() -> None:
     tree = tree_of(line("b", None, type="session_info", name="Work"), line("c", "b", type="session_info", name=" \t"))
-    assert tree.name is None and tree.was_named
+    assert tree.name is None
 
 
 def test_a_new_id_is_eight_digits_and_tried_again_when_taken() -> None:
