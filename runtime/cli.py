@@ -8,7 +8,7 @@ stdout but `--help` and `--version`.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from msgspec import Struct
 
@@ -50,6 +50,8 @@ class Options(Struct, frozen=True):
     name: str | None = None
     approve: bool | None = None
     no_extensions: bool = False
+    skill: tuple[str, ...] = ()
+    prompt_template: tuple[str, ...] = ()
     no_skills: bool = False
     no_prompt_templates: bool = False
     no_themes: bool = False
@@ -63,6 +65,7 @@ class Options(Struct, frozen=True):
     files: tuple[str, ...] = ()
     fork: str | None = None
     session_id: str | None = None
+    export: str | None = None
     system_prompt: str | None = None
     append_system_prompt: tuple[str, ...] = ()
     tools: tuple[str, ...] | None = None
@@ -94,13 +97,14 @@ def parse_arguments(argv: Sequence[str], env: Mapping[str, str], *, terminal: bo
     for name in ("tools", "exclude_tools"):
         given[name] = _names(given[name])
     given["exclude_tools"] = given["exclude_tools"] or ()
-    given["append_system_prompt"] = tuple(given["append_system_prompt"])
+    given |= {name: tuple(given[name]) for name in ("append_system_prompt", "skill", "prompt_template")}
+    _take_resume(given)
     thinking, warnings = _thinking(given.pop("thinking"))
     given["offline"] = given["offline"] or is_offline(env)
     if given["provider"] is not None and given["model"] is None:
         warnings.append("--provider has no effect without --model")
     options = Options(thinking=thinking, warnings=tuple(warnings), **given)
-    if options.mode == "rpc" and options.list_models is None:
+    if options.mode == "rpc" and options.list_models is None and options.export is None:
         _refuse_arguments(sorted_)
     _refuse_conflicts(options)
     return options
@@ -168,10 +172,8 @@ def _thinking(level: str | None) -> tuple[ThinkingLevel | None, list[str]]:
 
 
 def _refuse_conflicts(options: Options) -> None:
-    for flag, value in (("--models", options.models), ("--api-key", options.api_key)):
-        if value is not None and not value.strip():
-            _stop(1, f"{flag} must not be empty")
-    if options.list_models is not None:
+    _refuse_empty(options)
+    if options.list_models is not None or options.export is not None:
         return
     if not options.mode:
         _stop(1, NOT_INTERACTIVE)
@@ -179,8 +181,6 @@ def _refuse_conflicts(options: Options) -> None:
         _stop(1, "--json-deltas needs --mode json")
     if options.rpc_compat is not None:
         _refuse_compat(options.rpc_compat, options.mode)
-    if options.name is not None and not options.name.strip():
-        _stop(1, "--name must not be empty")
     given = {
         "--session": options.session is not None,
         "--continue": options.continue_recent,
@@ -189,10 +189,35 @@ def _refuse_conflicts(options: Options) -> None:
         "--session-id": options.session_id is not None,
     }
     _refuse_pairs([flag for flag, on in given.items() if on])
-    paths = {"--session": options.session, "--session-dir": options.session_dir, "--fork": options.fork}
-    for flag, value in paths.items():
+
+
+def _refuse_empty(options: Options) -> None:
+    single = {
+        "--models": options.models,
+        "--api-key": options.api_key,
+        "--name": options.name,
+        "--session": options.session,
+        "--session-dir": options.session_dir,
+        "--fork": options.fork,
+        "--export": options.export,
+    }
+    repeated = {"--skill": options.skill, "--prompt-template": options.prompt_template}
+    given = [*single.items(), *((flag, value) for flag, values in repeated.items() for value in values)]
+    for flag, value in given:
         if value is not None and not value.strip():
             _stop(1, f"{flag} must not be empty")
+
+
+def _take_resume(given: dict[str, Any]) -> None:
+    """There is no list to pick from here: `--resume` names the session, as `--session` does."""
+    resume = given.pop("resume")
+    if resume is None:
+        return
+    if not resume.strip():
+        _stop(1, "--resume needs the path or id of a session (atomic sessions lists them); --continue opens the latest")
+    if given["session"] is not None:
+        _stop(1, "--session cannot be combined with --resume")
+    given["session"] = resume
 
 
 def _refuse_compat(client: str, mode: str) -> None:

@@ -70,12 +70,14 @@ def _add_model_flags(parser: ArgumentParser) -> None:
 def _add_session_flags(parser: ArgumentParser) -> None:
     add = parser.add_argument
     add("--session", metavar="PATH|ID", help="open this session: a path, an id or the beginning of one")
+    add("-r", "--resume", nargs="?", const="", metavar="PATH|ID", help="the same as --session")
     add("-c", "--continue", dest="continue_recent", action="store_true", help="open the most recent session")
     add("--session-id", metavar="ID", help="open the session with exactly this id, or begin one with it")
     add("--fork", metavar="PATH|ID", help="begin a new session with what this one holds")
     add("--session-dir", metavar="DIR", help="keep session files in DIR")
     add("--no-session", action="store_true", help="keep the session in memory only")
     add("-n", "--name", metavar="NAME", help="name of the session")
+    add("--export", metavar="PATH", help="write this session as a page, to the path behind it, and exit")
 
 
 def _add_prompt_flags(parser: ArgumentParser) -> None:
@@ -93,6 +95,8 @@ def _add_resource_flags(parser: ArgumentParser) -> None:
     add("-na", "--no-approve", dest="approve", action="store_false", help="do not trust this project's files")
     add("-nc", "--no-context-files", action="store_true", help="read no AGENTS.md or CLAUDE.md")
     add("-ne", "--no-extensions", action="store_true", help="accepted; there are no extensions yet")
-    add("-ns", "--no-skills", action="store_true", help="load no skills")
-    add("-np", "--no-prompt-templates", action="store_true", help="load no prompt templates")
+    for flag, what in (("--skill", "skills"), ("--prompt-template", "prompt templates")):
+        add(flag, metavar="PATH", action="append", default=[], help=f"a file or folder of {what}; may be repeated")
+    add("-ns", "--no-skills", action="store_true", help="load no skills but those of --skill")
+    add("-np", "--no-prompt-templates", action="store_true", help="load no templates but those of --prompt-template")
     add("--no-themes", action="store_true", help="accepted; there are no themes")

@@ -66,6 +66,10 @@ def main(argv: list[str] | None = None) -> int:
         return int(import_module(SUBCOMMANDS[given[0]]).run(given[1:], os.environ, cwd))
     piped = not os.isatty(0)
     options = parse_arguments(given, os.environ, terminal=not piped and os.isatty(1))
+    if options.export is not None:
+        from runtime.export_command import run
+
+        return run([options.export, *options.messages], os.environ, cwd)
     try:
         startup = load(options, os.environ, cwd, STAMPS)
     except StartupError as error:

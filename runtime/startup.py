@@ -48,8 +48,8 @@ class Startup(Struct, frozen=True):
 
 
 def load(options: Options, env: Mapping[str, str], cwd: str, stamps: Stamps) -> Startup:
-    if options.system_prompt is not None or options.append_system_prompt:
-        from runtime.prompt_flags import resolved
+    if options.system_prompt is not None or options.append_system_prompt or options.skill or options.prompt_template:
+        from runtime.file_flags import resolved
 
         options = resolved(options, cwd)
     home = os.path.expanduser("~")

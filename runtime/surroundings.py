@@ -69,10 +69,18 @@ class SurroundingsReader:
         skill_paths, faults = setting_paths(settings.documents, "skills", cwd, self._env)
         prompt_paths, more = setting_paths(settings.documents, "prompts", cwd, self._env)
         skills, about_skills = load_skills(
-            *place, trusted=trusted, settings_paths=skill_paths, discover=not options.no_skills
+            *place,
+            trusted=trusted,
+            settings_paths=skill_paths,
+            flag_paths=options.skill,
+            discover=not options.no_skills,
         )
         templates, about_templates = load_templates(
-            *place, trusted=trusted, settings_paths=prompt_paths, discover=not options.no_prompt_templates
+            *place,
+            trusted=trusted,
+            settings_paths=prompt_paths,
+            flag_paths=options.prompt_template,
+            discover=not options.no_prompt_templates,
         )
         return skills, templates, [*faults, *more, *about_skills, *about_templates]
 

@@ -46,15 +46,17 @@ def test_the_shell_command_writes_the_page_of_a_stored_session(agent: Any, home:
         a.prompt("hello from the shell")
         path = a.request("get_state")["data"]["sessionFile"]
 
-    def export(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "runtime.main", "export", *arguments]
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "runtime.main", *arguments]
         return subprocess.run(command, capture_output=True, text=True, cwd=home.cwd, timeout=60, check=False)
 
     page = home.path / "page.html"
-    done = export(path, str(page))
+    done = run("export", path, str(page))
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, str(page), "")
     assert "hello from the shell" in page.read_text(encoding="utf-8")
-    missing = export(str(home.path / "none.jsonl"))
+    flag = run("--export", path, str(home.path / "flag.html"))
+    assert (flag.returncode, flag.stdout.strip()) == (0, str(home.path / "flag.html"))
+    missing = run("export", str(home.path / "none.jsonl"))
     assert missing.returncode == 1 and missing.stderr.startswith("atomic: File not found") and not missing.stdout
     page.write_text("no session")
-    assert "not a valid atomic session" in export(str(page)).stderr
+    assert "not a valid atomic session" in run("export", str(page)).stderr

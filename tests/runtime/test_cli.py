@@ -56,6 +56,32 @@ def test_a_list_of_models_needs_no_mode(argv: list[str], search: str) -> None:
     assert parse_arguments(argv, {}).list_models == search
 
 
+def test_a_page_of_a_session_needs_no_mode_and_takes_its_place_from_the_next_word() -> None:
+    options = parse_arguments(["--export", "s.jsonl", "page.html"], {})
+    assert (options.export, options.messages) == ("s.jsonl", ("page.html",))
+    assert parse_arguments(["--mode", "rpc", "--export", "s.jsonl", "page.html"], {}).export == "s.jsonl"
+
+
+@pytest.mark.parametrize("flag", ["-r", "--resume"])
+def test_resume_names_a_session_and_lists_none(capsys: pytest.CaptureFixture[str], flag: str) -> None:
+    assert parse_arguments(["--mode", "rpc", flag, "abc"], {}).session == "abc"
+    code, line = refusal(capsys, "--mode", "rpc", flag)
+    assert code == 1 and "--resume needs the path or id" in line
+    for other in (("--session", "x"), ("--continue",), ("--fork", "x"), ("--no-session",)):
+        code, line = refusal(capsys, "--mode", "rpc", flag, "abc", *other)
+        assert code == 1 and "cannot be combined" in line
+
+
+def test_skills_and_templates_may_be_named_one_by_one() -> None:
+    options = parse_arguments(["--mode", "rpc", "--skill", "a", "--prompt-template", "b", "--skill", "c", "-ns"], {})
+    assert (options.skill, options.prompt_template, options.no_skills) == (("a", "c"), ("b",), True)
+
+
+@pytest.mark.parametrize("flag", ["--skill", "--prompt-template", "--export", "--fork", "--session", "--name"])
+def test_an_empty_path_or_name_is_refused(capsys: pytest.CaptureFixture[str], flag: str) -> None:
+    assert refusal(capsys, "--mode", "rpc", flag, " ") == (1, f"atomic: {flag} must not be empty")
+
+
 @pytest.mark.parametrize("flag", ["--models", "--api-key"])
 def test_an_empty_flag_about_models_is_refused(capsys: pytest.CaptureFixture[str], flag: str) -> None:
     assert refusal(capsys, "--mode", "rpc", flag, " ") == (1, f"atomic: {flag} must not be empty")

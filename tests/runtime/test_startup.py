@@ -168,6 +168,19 @@ def test_a_model_of_a_provider_that_does_not_exist_is_refused(bench: Bench) -> N
     assert bench.refusal("--provider", "nosuch", "--model", "m").startswith('Unknown provider "nosuch".')
 
 
+def test_skills_and_templates_of_flags_are_found_from_the_folder_of_the_start(bench: Bench) -> None:
+    (bench.cwd / "mine").mkdir()
+    (bench.cwd / "mine" / "SKILL.md").write_text("---\nname: mine\ndescription: d\n---\nbody")
+    (bench.cwd / "ask.md").write_text("ask $1")
+    flags = ("--skill", "mine", "--prompt-template", "ask.md", "--prompt-template", "none.md", "-ns", "-np")
+    elsewhere = bench.root / "elsewhere"
+    elsewhere.mkdir()
+    startup = bench.load(*flags, "--session", str(bench.session("s-1", cwd=str(elsewhere))))
+    assert sorted(command.name for command in startup.surroundings.expander.commands()) == ["ask", "skill:mine"]
+    (warning,) = [line for line in startup.warnings if "none.md" in line]
+    assert str(bench.cwd) in warning
+
+
 def test_faults_that_leave_something_to_run_are_warnings(bench: Bench) -> None:
     (bench.agent / "settings.json").write_text("{broken")
     (bench.agent / "models.json").write_text("[]")
