@@ -22,6 +22,7 @@ UNUSED = frozenset(
     {
         *("transport", "websockets", "websocketConnectTimeoutMs", "bashInterceptor", "enableSkillCommands", "theme"),
         *("packages", "extensions", "skills", "prompts", "themes", "workflows", "enableInstallTelemetry"),
+        "quietStartup",  # clients that wrap the program in another protocol write and read it
     }
 )
 FOREVER_MS = 1e15

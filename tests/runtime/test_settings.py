@@ -290,7 +290,13 @@ def test_of_many_keys_that_mean_nothing_the_first_are_told(place: Place) -> None
 def test_keys_of_the_reference_and_of_older_files_are_not_told(place: Place) -> None:
     (place.project / ".pi").mkdir()
     (place.project / ".pi" / "settings.json").write_text('{"quietStartup": true}')
-    shared = {"theme": "dark", "transport": "auto", "bashInterceptor": {"enabled": False}, "$schema": "x"}
+    shared = {
+        "theme": "dark",
+        "quietStartup": True,
+        "transport": "auto",
+        "bashInterceptor": {"enabled": False},
+        "$schema": "x",
+    }
     known = {"queueMode": "all", "thinkingBudgets": {"low": 1}, "modelThinkingLevels": {"a/b": "low"}}
     assert place.load({**shared, **known})[1] == []
 
