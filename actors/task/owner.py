@@ -1,0 +1,275 @@
+"""The owner of tasks, as decisions without effects: who may run, who waits for what, what is stopped, when it closes.
+
+Each method takes what happened and returns what is to be done, in order. A task is admitted, runs when there is room,
+settles once, and is forgotten only when nothing that it started is left. Each wait is resolved exactly once. Ids hold
+the owner's, and another owner's is as unknown as one that never was. Source: `tasks.md` 2.3, 2.5, 2.6, 2.11.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from actors.task.effects import (
+    Announce,
+    Budgets,
+    Changed,
+    Close,
+    Effects,
+    Room,
+    StartTask,
+    StopTask,
+    WaitPolicy,
+)
+from actors.task.state import Launch, Refused, Task
+from actors.task.watching import Watching
+from protocol import tasks as t
+
+UNLIMITED: Mapping[t.TaskKind, Room] = {}
+NO_LIMIT = Room()
+OWN_BUDGETS = Budgets()
+
+
+class TaskOwner:
+    """`scope` is unique among all owners, also those of earlier processes: completions are known by the ids made of
+    it. `room` bounds each kind."""
+
+    def __init__(self, scope: str, budgets: Budgets = OWN_BUDGETS, room: Mapping[t.TaskKind, Room] = UNLIMITED) -> None:
+        self.id = f"owner-{scope}"
+        self.state: Literal["open", "closing", "closed"] = "open"
+        self.watching = Watching(scope)
+        self._scope = scope
+        self._budgets = budgets
+        self._room = room
+        self._tasks: dict[str, Task] = {}
+        self._operations: dict[str, str] = {}
+        self._queues: dict[t.TaskKind, dict[str, Task]] = {"agent": {}, "command": {}}
+        self._active: dict[t.TaskKind, int] = {"agent": 0, "command": 0}
+        self._launched = self._sequence = 0
+
+    # -- looking
+
+    def task(self, task_id: str) -> Task:
+        """Raises `Refused` for an unknown id, which another owner's is too."""
+        found = self._tasks.get(task_id)
+        if found is None:
+            raise Refused("UnknownTask")
+        return found
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """In the order of launch."""
+        return tuple(self._tasks.values())
+
+    def envelope(self, task_id: str) -> t.CompletionEnvelope:
+        """The notice of a task that has settled."""
+        task = self.task(task_id)
+        assert task.result is not None
+        sequence = str(task.terminal_sequence)
+        return t.CompletionEnvelope(f"completion-{task_id}", self.id, task_id, sequence, task.result)
+
+    # -- launching
+
+    def launch(self, launch: Launch, policy: WaitPolicy, observer: Any) -> tuple[str, Effects]:
+        """The task's id. Raises `Refused`, and then nothing was admitted."""
+        known = self._operations.get(launch.operation)
+        if known is None:
+            self._check_admission(launch)
+            task = self._admit(launch)
+            effects = [Changed(task.id), *self._start_next(launch.kind)]
+        else:
+            task, effects = self.task(known), []
+            if task.launch != launch:
+                raise Refused("OperationConflict", "the same operation was launched with something else")
+        return task.id, effects + self._observe_launch(task, policy, observer)
+
+    def _check_admission(self, launch: Launch) -> None:
+        parent = self._tasks.get(launch.parent_task_id or "")
+        if self.state != "open" or (launch.parent_task_id and (parent is None or not _is_live(parent))):
+            raise Refused("OwnerClosing")
+        most = self._room.get(launch.kind, NO_LIMIT).queued
+        if most is not None and not self._has_room(launch.kind) and len(self._queues[launch.kind]) >= most:
+            raise Refused("CapacityExhausted", f"{most} tasks are waiting already")
+
+    def _admit(self, launch: Launch) -> Task:
+        number = f"{self._scope}-{self._launched}"
+        ref = t.TaskRef(self.id, f"task-{number}", f"attempt-{number}-1", self._scope)
+        task = Task(ref, launch, self._launched)
+        self._tasks[task.id] = self._queues[launch.kind][task.id] = task
+        self._operations[launch.operation] = task.id
+        self._launched += 1
+        return task
+
+    def _observe_launch(self, task: Task, policy: WaitPolicy, observer: Any) -> Effects:
+        if policy.kind == "background":
+            return self.watching.pass_by(task, observer, "explicit")
+        if policy.kind == "default" and task.launch.kind == "agent":
+            return self.watching.pass_by(task, observer, "default-background")
+        budget = self._budget(task, policy.budget_ms)
+        return self.watching.observe(task, budget, observer, is_designated=True, is_launch=True)
+
+    def _budget(self, task: Task, asked: float | None) -> float | None:
+        return self._budgets.of(task.launch.kind) if asked is None else asked
+
+    # -- room
+
+    def _has_room(self, kind: t.TaskKind) -> bool:
+        limit = self._room.get(kind, NO_LIMIT).running
+        return limit is None or self._active[kind] < limit
+
+    def _start_next(self, kind: t.TaskKind) -> Effects:
+        """In the order of admission; none once the owner closes."""
+        effects: Effects = []
+        queue = self._queues[kind]
+        while queue and self._has_room(kind) and self.state == "open":
+            task = queue.pop(next(iter(queue)))
+            task.start()
+            self._active[kind] += 1
+            effects += [Changed(task.id), StartTask(task.id)]
+        return effects
+
+    # -- what becomes of a task
+
+    def spawned(self, task_id: str) -> Effects:
+        """What runs the task has begun."""
+        task = self.task(task_id)
+        task.spawned = True
+        return self.watching.spawned(task) + self._limit(task)
+
+    def ended(self, task_id: str, result: t.TaskResult) -> Effects:
+        """The outcome. Raises `Refused` when it comes after a cancel, or differs from the one that there is."""
+        task = self.task(task_id)
+        return self._settle_active(task) if task.end(result) else []
+
+    def reaped(self, task_id: str) -> Effects:
+        """Nothing that the task started is left. After a cancel this settles it."""
+        task = self.task(task_id)
+        if task.is_reaped:
+            return []
+        effects = self._settle_active(task) if task.reap() else [Changed(task_id), *self._announce(task)]
+        return effects + self._close_when_done()
+
+    def cleanup_failed(self, task_id: str, resources: tuple[str, ...]) -> Effects:
+        """Something that the task started could not be ended in time."""
+        self.task(task_id).fail_cleanup(resources)
+        return [Changed(task_id)]
+
+    def over_limit(self, task_id: str) -> Effects:
+        """Its output passed what may be kept: it is stopped, but only once nobody waits for its launch any more."""
+        task = self.task(task_id)
+        task.over_limit = True
+        return self._limit(task)
+
+    def changed(self, task_id: str) -> Effects:
+        """Something that shows of the task has changed: its questions, its numbers, its output."""
+        return [Changed(self.task(task_id).id)]
+
+    def _limit(self, task: Task) -> Effects:
+        if task.over_limit and task.was_background and task.phase == "running":
+            return self._stop(task, "output-limit", at_once=True)
+        return []
+
+    def _settle_active(self, task: Task) -> Effects:
+        """Its place is free for the next one."""
+        self._active[task.launch.kind] -= 1
+        return self._settle(task) + self._start_next(task.launch.kind)
+
+    def _settle(self, task: Task) -> Effects:
+        self._sequence += 1
+        task.terminal_sequence = self._sequence
+        return [*self.watching.settled(task), Changed(task.id), *self._announce(task)]
+
+    def _announce(self, task: Task) -> Effects:
+        """A stopped task is told of only when it is certain that nothing of it runs."""
+        is_due = task.result is not None and (task.is_reaped or not isinstance(task.result, t.Cancelled))
+        if not (is_due and task.was_background) or task.is_told:
+            return []
+        task.is_told = True
+        return [Announce(task.id)]
+
+    # -- waiting
+
+    def wait(self, task_id: str, budget_ms: float | None, observer: Any, *, is_designated: bool) -> Effects:
+        """Observes a task that exists. Without a budget the owner's counts. Raises `Refused`."""
+        if self.state != "open":
+            raise Refused("OwnerClosed")
+        task = self.task(task_id)
+        return self._checked(
+            self.watching.observe(task, self._budget(task, budget_ms), observer, is_designated=is_designated)
+        )
+
+    def budget_passed(self, wait_id: str) -> Effects:
+        return self._checked(self.watching.budget_passed(wait_id))
+
+    def release(self, reason: t.YieldReason) -> Effects:
+        """A message for the parent has been taken: what it waits for runs on without it."""
+        return self._checked(self.watching.release(reason))
+
+    def give_up(self, observer: Any) -> Effects:
+        """The observer was cancelled. A launch that it still waits for is cancelled with it; other tasks run on."""
+        effects, launches = self.watching.dispose(observer)
+        for task in launches:
+            effects += self.cancel(task.id, "user")[1]
+        return effects
+
+    def _checked(self, effects: Effects) -> Effects:
+        """With what follows for tasks that are in the background now."""
+        changed = dict.fromkeys(effect.task_id for effect in effects if isinstance(effect, Changed))
+        return effects + [more for task_id in changed for more in self._limit(self.task(task_id))]
+
+    # -- stopping
+
+    def cancel(self, task_id: str, cause: t.CancelCause) -> tuple[t.CancelReceipt, Effects]:
+        """Asks for the end of a task. Raises `Refused` for an unknown one, or when its cleanup has failed."""
+        task = self.task(task_id)
+        was_over = task.result is not None
+        effects = self._stop(task, cause)
+        decision: Literal["already-settled", "cancellation-requested"]
+        decision = "already-settled" if was_over else "cancellation-requested"
+        return t.CancelReceipt(task_id, decision, task.execution, task.cleanup), effects
+
+    def _stop(self, task: Task, cause: t.CancelCause, *, at_once: bool = False) -> Effects:
+        was = task.phase
+        if task.cancel(cause):
+            return [Changed(task.id), StopTask(task.id, cause, at_once)]
+        if was != "queued":
+            return []
+        del self._queues[task.launch.kind][task.id]
+        return self._settle(task)
+
+    def close(self) -> Effects:
+        """Ends all of it: no launch any more, those that wait to run first. `Close` comes when all is reaped."""
+        if self.state != "open":
+            return []
+        self.state = "closing"
+        live = [task for task in self._tasks.values() if task.result is None]
+        effects: Effects = []
+        for task in sorted(live, key=lambda task: task.phase != "queued"):
+            if not isinstance(task.cleanup, t.CleanupFailed):
+                effects += self._stop(task, "owner-close")
+            if task.result is None:
+                task.badge = t.Unobserved("owner-closing")
+        return effects + self._close_when_done()
+
+    def _close_when_done(self) -> Effects:
+        if self.state != "closing" or not all(task.is_reaped for task in self._tasks.values()):
+            return []
+        self.state = "closed"
+        return [Close(tuple(_receipt(task) for task in self._tasks.values()))]
+
+    def forget(self, task_id: str) -> None:
+        """Drops a task that is over and that nobody will ask for. Raises `Refused` while something of it is left."""
+        task = self.task(task_id)
+        if task.result is None or not task.is_reaped:
+            raise Refused("OwnerClosing", "it is not over")
+        del self._tasks[task_id], self._operations[task.launch.operation]
+
+
+def _is_live(task: Task) -> bool:
+    return task.phase in ("queued", "running")
+
+
+def _receipt(task: Task) -> t.CancelReceipt:
+    decision: Literal["already-settled", "cancellation-requested"]
+    decision = "cancellation-requested" if isinstance(task.result, t.Cancelled) else "already-settled"
+    return t.CancelReceipt(task.id, decision, task.execution, task.cleanup)

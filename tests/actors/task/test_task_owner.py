@@ -1,0 +1,610 @@
+"""The owner of tasks: the cases of the specification's list for supervisor, waits and kill, and any order of events."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from actors.task.effects import (
+    Announce,
+    ArmBudget,
+    Budgets,
+    Changed,
+    Close,
+    Effects,
+    ObserverCancelled,
+    Resolve,
+    Room,
+    StartTask,
+    StopTask,
+    WaitPolicy,
+)
+from actors.task.owner import TaskOwner
+from actors.task.state import EXECUTION, Event, Execution, Launch, Refused, Task
+from protocol import tasks as t
+from protocol.codec import encode
+
+DONE = t.Completed(exit_code=0)
+BACKGROUND, FOREGROUND = WaitPolicy("background"), WaitPolicy("foreground")
+
+
+def command(operation: str = "op", intent: Any = "true") -> Launch:
+    return Launch(operation, "command", "a command", intent)
+
+
+def agent(operation: str) -> Launch:
+    return Launch(operation, "agent", "a task", operation)
+
+
+def resolved(effects: Effects) -> list[Any]:
+    return [effect.outcome for effect in effects if isinstance(effect, Resolve)]
+
+
+def of(kind: type[Any], effects: Iterable[Any]) -> list[Any]:
+    return [effect for effect in effects if isinstance(effect, kind)]
+
+
+def running(policy: WaitPolicy = FOREGROUND, **more: Any) -> tuple[TaskOwner, str]:
+    """An owner with one command that runs."""
+    owner = TaskOwner("1", **more)
+    task_id, _ = owner.launch(command(), policy, "host")
+    owner.spawned(task_id)
+    return owner, task_id
+
+
+def code_of(action: Any) -> str:
+    with pytest.raises(Refused) as caught:
+        action()
+    return caught.value.code
+
+
+# ---- one task ----------------------------------------------------------------------------------------------------
+
+
+def test_a_launch_is_admitted_and_started_and_waited_for_with_the_budget_of_its_kind() -> None:
+    owner = TaskOwner("1")
+    task_id, effects = owner.launch(command(), WaitPolicy(), "host")
+    assert task_id == "task-1-0"
+    assert of(StartTask, effects) == [StartTask(task_id)]
+    assert of(ArmBudget, effects) == [ArmBudget("wait-1-1", 10_000)]
+    assert owner.task(task_id).badge == t.Foreground("wait-1-1")
+    record = owner.task(task_id).record()
+    assert (record.state, record.was_background, record.ref.owner_id) == ("running", False, "owner-1")
+
+
+def test_an_agent_is_not_waited_for_unless_it_is_asked_for_and_then_half_a_minute() -> None:
+    owner = TaskOwner("1")
+    first, effects = owner.launch(agent("a"), WaitPolicy(), "host")
+    assert resolved(effects) == []  # it has not begun
+    assert resolved(owner.spawned(first)) == [t.YieldedWait(first, "wait-1-1", "default-background")]
+    _, effects = owner.launch(agent("b"), FOREGROUND, "host")
+    assert of(ArmBudget, effects) == [ArmBudget("wait-1-2", 30_000)]
+
+
+def test_a_launch_in_the_background_goes_on_once_the_command_has_begun() -> None:
+    owner = TaskOwner("1")
+    task_id, effects = owner.launch(command(), BACKGROUND, "host")
+    assert resolved(effects) == []
+    assert resolved(owner.spawned(task_id)) == [t.YieldedWait(task_id, "wait-1-1", "explicit")]
+    assert owner.task(task_id).was_background
+
+
+def test_a_background_command_that_cannot_start_is_a_failed_launch() -> None:
+    owner = TaskOwner("1")
+    task_id, _ = owner.launch(command(), BACKGROUND, "host")
+    failed = t.Failed("SpawnFailed", "no such shell")
+    effects = owner.ended(task_id, failed)
+    assert resolved(effects) == [t.SettledWait(task_id, failed)]
+    assert of(Announce, [*effects, *owner.reaped(task_id)]) == []
+
+
+def test_the_states_that_people_see() -> None:
+    owner, task_id = running()
+    task = owner.task(task_id)
+    task.ask("q8")
+    assert task.state == "inputNeeded"
+    owner.cancel(task_id, "user")
+    assert task.state == "stopping"
+    owner.reaped(task_id)
+    assert task.state == "stopped"
+    for result, state in ((DONE, "completed"), (t.Completed(exit_code=2), "failed"), (t.Failed("X", "y"), "failed")):
+        other, its_id = running()
+        other.ended(its_id, result)
+        assert other.task(its_id).state == state
+
+
+def test_a_claimed_runner_is_not_claimed_again() -> None:  # row 2
+    owner, task_id = running()
+    assert code_of(owner.task(task_id).start) == "RunnerUnavailable"
+
+
+def test_an_operation_is_launched_once_and_never_with_another_intent() -> None:  # row 3
+    owner, task_id = running()
+    again, effects = owner.launch(command(), FOREGROUND, "host")
+    assert again == task_id and of(StartTask, effects) == []
+    assert code_of(lambda: owner.launch(command(intent="true "), FOREGROUND, "host")) == "OperationConflict"
+    other, _ = owner.launch(command("other"), FOREGROUND, "host")
+    assert other == "task-1-1"
+
+
+def test_a_settled_task_keeps_its_result() -> None:  # row 5
+    owner, task_id = running()
+    owner.ended(task_id, DONE)
+    assert owner.ended(task_id, DONE) == []
+    assert code_of(lambda: owner.ended(task_id, t.Completed(exit_code=1))) == "ReportConflict"
+    receipt, effects = owner.cancel(task_id, "user")
+    assert (receipt.decision, receipt.execution, effects) == ("already-settled", t.Settled(DONE), [])
+    assert owner.launch(command(), FOREGROUND, "again")[0] == task_id
+
+
+def test_the_first_cause_is_kept() -> None:  # row 6
+    owner, task_id = running()
+    first, effects = owner.cancel(task_id, "user")
+    assert of(StopTask, effects) == [StopTask(task_id, "user")]
+    second, effects = owner.cancel(task_id, "shutdown")
+    assert (first.decision, second.decision, effects) == ("cancellation-requested", "cancellation-requested", [])
+    assert second.execution == t.Cancelling("user")
+    owner.reaped(task_id)
+    assert owner.task(task_id).result == t.Cancelled("user")
+
+
+def test_a_success_that_comes_too_late_leaves_its_output() -> None:  # row 7
+    owner, task_id = running()
+    owner.cancel(task_id, "user")
+    output = t.OutputRef("owner-1", task_id, "output", "12")
+    assert code_of(lambda: owner.ended(task_id, t.Completed(output))) == "ReportConflict"
+    owner.reaped(task_id)
+    assert owner.task(task_id).result == t.Cancelled("user", output)
+
+
+def test_a_cancelled_task_settles_only_when_it_is_reaped() -> None:  # row 8
+    owner, task_id = running()
+    effects = owner.cancel(task_id, "user")[1]
+    assert resolved(effects) == []
+    assert owner.task(task_id).cleanup == t.CleanupDraining()
+    assert resolved(owner.reaped(task_id)) == [t.SettledWait(task_id, t.Cancelled("user"))]
+
+
+def test_what_runs_is_not_reaped_and_what_is_reaped_stays_so() -> None:  # rows 18, 19
+    owner, task_id = running()
+    assert code_of(lambda: owner.reaped(task_id)) == "ReportConflict"
+    assert code_of(lambda: owner.cleanup_failed(task_id, ("group 7",))) == "ReportConflict"
+    owner.ended(task_id, DONE)
+    owner.reaped(task_id)
+    assert code_of(lambda: owner.cleanup_failed(task_id, ("group 7",))) == "ReportConflict"
+
+
+def test_a_cancel_of_a_task_whose_cleanup_failed_names_what_is_left() -> None:  # row 18
+    owner, task_id = running()
+    owner.cancel(task_id, "user")
+    owner.cleanup_failed(task_id, ("group 7",))
+    with pytest.raises(Refused, match=r"^CleanupFailed: group 7$"):
+        owner.cancel(task_id, "user")
+    owner.reaped(task_id)
+    assert owner.task(task_id).result == t.Cancelled("user")
+
+
+def test_an_unknown_id_and_that_of_another_owner_are_the_same() -> None:  # rows 11, 42
+    owner, task_id = running()
+    for wrong in ("task-2-0", f" {task_id}", "", "7"):
+        assert code_of(lambda wrong=wrong: owner.cancel(wrong, "user")) == "UnknownTask"
+        assert code_of(lambda wrong=wrong: owner.wait(wrong, 0, "host", is_designated=True)) == "UnknownTask"
+    with pytest.raises(Refused, match=r"^UnknownTask: UnknownTask$"):
+        owner.cancel("task-2-0", "user")
+
+
+def test_a_zero_that_was_measured_stays_and_what_was_not_is_left_out() -> None:  # row 14
+    owner, task_id = running()
+    task = owner.task(task_id)
+    task.measure(elapsed_ms=0)
+    assert encode(task.record().metrics) == b'{"elapsedMs":0}'
+    task.measure(tools=3)
+    assert encode(task.record().metrics) == b'{"elapsedMs":0,"toolCount":3}'
+
+
+def test_an_answer_to_one_question_leaves_the_other_open() -> None:  # row 15
+    owner, task_id = running()
+    task = owner.task(task_id)
+    task.ask("q8")
+    task.answered("q7")
+    assert task.attention == t.Attention("input-needed", ("q8",))
+    task.answered("q8")
+    assert task.attention == t.Attention()
+    owner.ended(task_id, DONE)
+    assert code_of(lambda: task.ask("q9")) == code_of(lambda: task.measure(tools=1)) == "TaskTerminal"
+
+
+def test_sequences_are_text_and_exact_beyond_what_a_number_holds() -> None:  # row 12
+    owner, task_id = running()
+    owner._sequence = 2**53
+    owner.ended(task_id, DONE)
+    assert owner.envelope(task_id).terminal_sequence == "9007199254740993"
+
+
+@pytest.mark.parametrize("event", ["start", "cancel", "outcome", "reaped", "cleanup-failed"])
+@pytest.mark.parametrize("phase", ["queued", "running", "cancelling", "settled"])
+def test_the_table_is_what_a_task_does(phase: Execution, event: Event) -> None:
+    task = Task(t.TaskRef("o", "t", "a", "1"), command(), 0)
+    if phase != "queued":
+        task.start()
+    if phase == "cancelling":
+        task.cancel("user")
+    if phase == "settled":
+        task.end(DONE)
+    assert task.phase == phase
+    does: dict[Event, Any] = {
+        "start": task.start,
+        "cancel": lambda: task.cancel("shutdown"),
+        "outcome": lambda: task.end(DONE),
+        "reaped": task.reap,
+        "cleanup-failed": lambda: task.fail_cleanup(("x",)),
+    }
+    if (phase, event) in EXECUTION:
+        does[event]()
+        assert task.phase == EXECUTION[phase, event]
+    else:
+        before = task.record()
+        code_of(does[event])
+        assert task.record() == before
+
+
+# ---- waits -------------------------------------------------------------------------------------------------------
+
+
+def test_a_wait_that_has_yielded_does_not_yield_again() -> None:  # row 1
+    owner, task_id = running()
+    assert resolved(owner.budget_passed("wait-1-1")) == [t.YieldedWait(task_id, "wait-1-1", "elapsed")]
+    assert owner.budget_passed("wait-1-1") == owner.release("input-needed") == []
+    assert owner.task(task_id).phase == "running"
+
+
+def test_settlement_beats_a_late_yield() -> None:  # row 10
+    owner, task_id = running()
+    assert resolved(owner.ended(task_id, DONE)) == [t.SettledWait(task_id, DONE)]
+    assert owner.budget_passed("wait-1-1") == []
+    # also one that was registered after the end, with no time at all
+    waited = owner.wait(task_id, 0, "host", is_designated=True)
+    assert resolved(waited) == [t.SettledWait(task_id, DONE)]
+
+
+def test_only_the_parents_own_waits_move_the_badge() -> None:  # row 9
+    owner, task_id = running()
+    task = owner.task(task_id)
+    owner.wait(task_id, 5, "client", is_designated=False)
+    assert resolved(owner.budget_passed("wait-1-2")) == [t.YieldedWait(task_id, "wait-1-2", "elapsed")]
+    assert task.badge == t.Foreground("wait-1-1") and not task.was_background
+    owner.budget_passed("wait-1-1")
+    owner.wait(task_id, 5, "host", is_designated=True)
+    assert task.badge == t.Foreground("wait-1-3")
+    assert resolved(owner.give_up("host")) == [ObserverCancelled()]
+    assert task.badge == t.Background("observer-cancelled")
+    assert task.phase == "running" and task.was_background
+
+
+def test_a_wait_with_no_time_yields_at_once_and_says_each_time_the_same_task() -> None:  # row 39
+    owner, task_id = running()
+    owner.budget_passed("wait-1-1")
+    for budget in (0.0, 0.0):
+        (outcome,) = resolved(owner.wait(task_id, budget, "host", is_designated=True))
+        assert (outcome.task_id, outcome.reason) == (task_id, "elapsed")
+    ended = t.Completed(exit_code=7)
+    owner.ended(task_id, ended)
+    for _ in range(2):
+        assert resolved(owner.wait(task_id, None, "host", is_designated=True)) == [t.SettledWait(task_id, ended)]
+
+
+@pytest.mark.parametrize("policy", [BACKGROUND, WaitPolicy("foreground", 0), WaitPolicy()])
+def test_with_no_budget_of_the_owner_every_policy_yields(policy: WaitPolicy) -> None:  # row 36
+    owner = TaskOwner("1", Budgets(command_ms=0))
+    task_id, _ = owner.launch(command(), policy, "host")
+    (outcome,) = resolved(owner.spawned(task_id))
+    assert outcome.reason == ("explicit" if policy is BACKGROUND else "elapsed")
+
+
+def test_until_settled_arms_nothing_and_a_budget_of_the_call_counts_all_the_same() -> None:
+    owner = TaskOwner("1", Budgets(until_settled=True))
+    assert of(ArmBudget, owner.launch(command(), WaitPolicy(), "host")[1]) == []
+    armed = owner.launch(command("b"), WaitPolicy("foreground", 1e12), "host")[1]
+    assert of(ArmBudget, armed) == [ArmBudget("wait-1-2", 1e12)]
+    assert of(ArmBudget, owner.launch(command("c"), WaitPolicy("foreground", math.nan), "host")[1]) == []
+
+
+def test_a_message_ends_the_parents_waits_and_nothing_else() -> None:  # row 47, the owner's part
+    owner, first = running()
+    second, _ = owner.launch(command("b"), FOREGROUND, "other call")
+    owner.wait(first, 50, "client", is_designated=False)
+    outcomes = resolved(owner.release("input-needed"))
+    assert [(each.task_id, each.reason) for each in outcomes] == [(first, "input-needed"), (second, "input-needed")]
+    assert len(owner.watching) == 1
+    assert {task.phase for task in owner.tasks} == {"running"}
+
+
+def test_an_observer_that_gives_up_a_launch_cancels_it_and_nothing_that_it_only_watched() -> None:  # row 40
+    owner, task_id = running()
+    effects = owner.give_up("host")
+    assert of(StopTask, effects) == [StopTask(task_id, "user")]
+    assert resolved(effects) == []
+    assert resolved(owner.reaped(task_id)) == [t.SettledWait(task_id, t.Cancelled("user"))]
+    other, its_id = running()
+    other.budget_passed("wait-1-1")
+    assert other.give_up("host") == []  # the launch has ended, so its abort reaches nothing
+    assert other.task(its_id).phase == "running"
+
+
+def test_waits_that_are_over_are_not_kept() -> None:  # row 16
+    owner, task_id = running()
+    for number in range(1000):
+        owner.wait(task_id, 1, number, is_designated=False)
+        owner.give_up(number)
+    assert len(owner.watching) == 1
+
+
+# ---- room --------------------------------------------------------------------------------------------------------
+
+
+def test_what_finds_no_room_waits_and_runs_in_the_order_of_admission() -> None:
+    owner = TaskOwner("1", room={"agent": Room(running=1, queued=2)})
+    ids = [owner.launch(agent(name), BACKGROUND, name)[0] for name in "abc"]
+    assert [owner.task(each).state for each in ids] == ["running", "queued", "queued"]
+    assert code_of(lambda: owner.launch(agent("d"), BACKGROUND, "d")) == "CapacityExhausted"
+    assert of(StartTask, owner.launch(command(), BACKGROUND, "x")[1]) != []  # another kind has its own room
+    assert of(StartTask, owner.ended(ids[0], DONE)) == [StartTask(ids[1])]
+    assert of(StartTask, owner.cancel(ids[1], "user")[1]) == []
+    assert of(StartTask, owner.reaped(ids[1])) == [StartTask(ids[2])]
+
+
+def test_a_queued_task_that_is_cancelled_never_starts_and_is_told_of_once() -> None:
+    owner = TaskOwner("1", room={"agent": Room(running=1)})
+    owner.launch(agent("a"), BACKGROUND, "host")
+    queued, effects = owner.launch(agent("b"), BACKGROUND, "host")
+    assert len(resolved(effects)) == 1  # nobody waits until it has begun
+    receipt, effects = owner.cancel(queued, "user")
+    assert receipt.execution == t.Settled(t.Cancelled("user")) and receipt.cleanup == t.CleanupReaped()
+    assert of(Announce, effects) == [Announce(queued)]
+    assert owner.cancel(queued, "shutdown")[1] == []
+
+
+def test_a_parent_task_must_live() -> None:
+    owner, task_id = running()
+    child = Launch("child", "agent", "t", None, parent_task_id=task_id)
+    assert owner.launch(child, BACKGROUND, "host")[0] == "task-1-1"
+    owner.ended(task_id, DONE)
+    late = Launch("late", "agent", "t", None, parent_task_id=task_id)
+    assert code_of(lambda: owner.launch(late, BACKGROUND, "host")) == "OwnerClosing"
+
+
+# ---- notices -----------------------------------------------------------------------------------------------------
+
+
+def test_a_command_that_never_was_in_the_background_is_not_told_of() -> None:  # row 54
+    owner, task_id = running()
+    assert of(Announce, [*owner.ended(task_id, DONE), *owner.reaped(task_id)]) == []
+    owner, task_id = running()
+    owner.budget_passed("wait-1-1")
+    assert of(Announce, owner.ended(task_id, t.Completed(exit_code=2))) == [Announce(task_id)]
+    assert of(Announce, owner.reaped(task_id)) == []
+
+
+def test_a_stopped_task_is_told_of_once_and_only_when_it_is_reaped() -> None:  # row 52
+    owner, task_id = running(BACKGROUND)
+    told = of(Announce, owner.cancel(task_id, "user")[1])
+    code_of(lambda: owner.ended(task_id, DONE))
+    told += of(Announce, owner.cancel(task_id, "user")[1])
+    assert told == []
+    assert of(Announce, owner.reaped(task_id)) == [Announce(task_id)]
+    assert owner.reaped(task_id) == []
+
+
+def test_output_over_the_limit_ends_a_background_command_and_no_other() -> None:  # row 27
+    owner, task_id = running()
+    assert owner.over_limit(task_id) == []
+    effects = owner.budget_passed("wait-1-1")
+    assert of(StopTask, effects) == [StopTask(task_id, "output-limit", at_once=True)]
+    owner.reaped(task_id)
+    result = owner.task(task_id).result
+    assert isinstance(result, t.Failed) and result.code == "OutputLimitExceeded"
+    assert result.message == "Background command killed: output file exceeded 5 GiB"
+
+
+# ---- the end -----------------------------------------------------------------------------------------------------
+
+
+def test_an_owner_that_closes_refuses_and_is_closed_only_when_all_is_reaped() -> None:  # rows 4, 17, 41
+    owner, settled = running(BACKGROUND)
+    live, _ = owner.launch(command("b"), FOREGROUND, "host")
+    owner.ended(settled, DONE)
+    effects = owner.close()
+    assert of(StopTask, effects) == [StopTask(live, "owner-close")]
+    assert code_of(lambda: owner.launch(command("c"), FOREGROUND, "host")) == "OwnerClosing"
+    assert code_of(lambda: owner.wait(live, 0, "host", is_designated=True)) == "OwnerClosed"
+    assert owner.close() == []
+    assert of(Close, owner.reaped(live)) == []
+    (closed,) = of(Close, owner.reaped(settled))
+    assert [(each.task_id, each.decision) for each in closed.receipts] == [
+        (settled, "already-settled"),
+        (live, "cancellation-requested"),
+    ]
+
+
+def test_an_owner_without_tasks_closes_at_once() -> None:
+    assert of(Close, TaskOwner("1").close()) == [Close(())]
+
+
+def test_what_waits_to_run_is_cancelled_before_what_runs_frees_its_place() -> None:
+    owner = TaskOwner("1", room={"agent": Room(running=1)})
+    first = owner.launch(agent("a"), BACKGROUND, "host")[0]
+    second = owner.launch(agent("b"), BACKGROUND, "host")[0]
+    effects = [*owner.close(), *owner.reaped(first)]
+    assert of(StartTask, effects) == []
+    assert owner.task(second).result == t.Cancelled("owner-close")
+
+
+def test_a_cleanup_that_failed_keeps_the_owner_closing_until_it_is_done_after_all() -> None:  # row 18
+    owner, task_id = running()
+    owner.close()
+    owner.cleanup_failed(task_id, ("group 7",))
+    assert owner.state == "closing"
+    assert len(of(Close, owner.reaped(task_id))) == 1
+
+
+def test_only_what_is_over_can_be_forgotten() -> None:
+    owner, task_id = running()
+    owner.ended(task_id, DONE)
+    assert code_of(lambda: owner.forget(task_id)) == "OwnerClosing"
+    owner.reaped(task_id)
+    owner.forget(task_id)
+    assert owner.tasks == ()
+
+
+# ---- any order ---------------------------------------------------------------------------------------------------
+
+
+class Course:
+    """An owner, and a random course of events around it. Runners take their orders and report late, or wrongly."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = random.Random(seed)
+        room: dict[t.TaskKind, Room] = {"agent": Room(running=2, queued=3)}
+        self.owner = TaskOwner("1", Budgets(), room)
+        self.runners: set[str] = set()
+        self.stopping: dict[str, t.CancelCause] = {}
+        self.unreaped: set[str] = set()
+        self.outcomes: Counter[str] = Counter()
+        self.announced: Counter[str] = Counter()
+        self.admitted: list[str] = []
+        self.timers: list[str] = []
+        self.waited = 0
+        self.closed = 0
+
+    def play(self) -> None:
+        for step in range(60):
+            self.rng.choice(
+                (self.launch, self.launch, self.wait, self.budget, self.release, self.give_up, self.kill, self.end)
+                + (self.end, self.reap, self.spawn, self.limit)
+                + ((self.close,) if step > 40 else ())
+            )()
+        self.close()
+        while self.unreaped:
+            self.rng.choice((self.end, self.reap, self.budget, self.kill))()
+
+    def take(self, effects: Effects) -> None:
+        for effect in effects:
+            match effect:
+                case StartTask(task_id):
+                    assert self.closed == 0 and task_id not in self.runners
+                    self.runners.add(task_id)
+                    self.unreaped.add(task_id)
+                case StopTask(task_id, cause):
+                    assert self.stopping.setdefault(task_id, cause) == cause
+                case Resolve(wait, outcome):
+                    self.outcomes[wait.id] += 1
+                    if isinstance(outcome, t.SettledWait):
+                        assert outcome.result == self.owner.task(outcome.task_id).result
+                case ArmBudget(wait_id):
+                    self.timers.append(wait_id)
+                case Announce(task_id):
+                    self.announced[task_id] += 1
+                    assert self.owner.task(task_id).was_background
+                case Close():
+                    self.closed += 1
+                    assert not self.unreaped
+                case Changed(task_id):
+                    self.owner.task(task_id).record()
+
+    def attempt(self, action: Any) -> None:
+        try:
+            self.take(action())
+        except Refused:
+            return
+
+    def any_task(self) -> str:
+        return self.rng.choice(self.admitted) if self.admitted else "none"
+
+    def launch(self) -> None:
+        kind = self.rng.choice((command, agent))
+        policy = WaitPolicy(self.rng.choice(("default", "background", "foreground")), self.rng.choice((None, 0, 5)))
+        if policy.kind != "foreground":
+            policy = WaitPolicy(policy.kind)
+        try:
+            task_id, effects = self.owner.launch(kind(f"op{self.rng.randrange(40)}"), policy, self.rng.randrange(6))
+        except Refused:
+            return
+        self.waited += 1
+        if task_id not in self.admitted:
+            self.admitted.append(task_id)
+        self.take(effects)
+
+    def wait(self) -> None:
+        def register() -> Effects:
+            designated = self.rng.random() < 0.5
+            effects = self.owner.wait(self.any_task(), self.rng.choice((None, 0, 7)), 9, is_designated=designated)
+            self.waited += 1
+            return effects
+
+        self.attempt(register)
+
+    def budget(self) -> None:
+        if self.timers:
+            self.take(self.owner.budget_passed(self.rng.choice(self.timers)))
+
+    def release(self) -> None:
+        self.take(self.owner.release("input-needed"))
+
+    def give_up(self) -> None:
+        self.attempt(lambda: self.owner.give_up(self.rng.choice((*range(6), 9))))
+
+    def kill(self) -> None:
+        self.attempt(lambda: self.owner.cancel(self.any_task(), self.rng.choice(("user", "execution-timeout")))[1])
+
+    def spawn(self) -> None:
+        if self.unreaped:
+            self.attempt(lambda: self.owner.spawned(self.rng.choice(sorted(self.unreaped))))
+
+    def limit(self) -> None:
+        if self.unreaped:
+            self.attempt(lambda: self.owner.over_limit(self.rng.choice(sorted(self.unreaped))))
+
+    def end(self) -> None:
+        if self.unreaped:
+            result = self.rng.choice((DONE, t.Completed(exit_code=3), t.Failed("RunnerFailed", "x")))
+            self.attempt(lambda: self.owner.ended(self.rng.choice(sorted(self.unreaped)), result))
+
+    def reap(self) -> None:
+        if not self.unreaped:
+            return
+        task_id = self.rng.choice(sorted(self.unreaped))
+        if self.owner.task(task_id).phase not in ("cancelling", "settled"):
+            return
+        if self.rng.random() < 0.2:
+            self.attempt(lambda: self.owner.cleanup_failed(task_id, ("x",)))
+        else:
+            self.unreaped.discard(task_id)
+            self.take(self.owner.reaped(task_id))
+
+    def close(self) -> None:
+        self.take(self.owner.close())
+
+
+def test_in_two_thousand_courses_each_wait_ends_once_and_nothing_is_lost_or_left() -> None:
+    causes = set()
+    for seed in range(2000):
+        course = Course(seed)
+        course.play()
+        owner = course.owner
+        assert set(course.outcomes.values()) <= {1}, seed
+        assert sum(course.outcomes.values()) == course.waited, seed
+        assert [task.id for task in owner.tasks] == course.admitted, seed
+        assert all(task.result is not None and task.is_reaped for task in owner.tasks), seed
+        assert (owner.state, course.closed, len(owner.watching)) == ("closed", 1, 0), seed
+        for task in owner.tasks:
+            cause = course.stopping.get(task.id)
+            if isinstance(task.result, t.Cancelled) and cause is not None:
+                assert task.result.cause == cause, seed
+                causes.add(cause)
+            assert course.announced[task.id] == int(task.was_background), seed
+    assert causes == {"user", "execution-timeout", "owner-close"}
