@@ -164,6 +164,32 @@ def levels(value: Any) -> dict[str, str]:
     return {name: known(level) for name, level in value.items() if level is not None}
 
 
+MODEL_BUDGET_FIELDS = ("reserveTokens", "preserve_recent")
+_MOST = 2**53 - 1
+
+
+def model_budgets(value: Any) -> dict[str, dict[str, int]]:
+    """`compaction.modelOverrides`: by exact `provider/modelId`, whole numbers for the fields that are there."""
+    if not isinstance(value, dict) or not all(isinstance(fields, dict) for fields in value.values()):
+        raise NotAllowed('an object of objects by "provider/modelId"')
+    return {
+        model: {
+            name: _safe_count(model, name, fields[name]) for name in MODEL_BUDGET_FIELDS if fields.get(name) is not None
+        }
+        for model, fields in value.items()
+    }
+
+
+def _safe_count(model: str, name: str, value: Any) -> int:
+    try:
+        number = count(value)
+    except NotAllowed:
+        number = _MOST + 1
+    if number > _MOST:
+        raise NotAllowed(f'for "{model}" and {name} a whole number from 0 to {_MOST}')
+    return number
+
+
 _queue_mode = one_of("all", "one-at-a-time")
 
 # Of two keys for one attribute the first counts: the second is the key's older name.
@@ -183,6 +209,7 @@ KEYS: tuple[Key, ...] = (
     Key("compaction_reserve_tokens", ("compaction", "reserveTokens"), count),
     Key("compression_ratio", ("compaction", "compression_ratio"), ratio),
     Key("preserve_recent", ("compaction", "preserve_recent"), floor_count),
+    Key("model_budgets", ("compaction", "modelOverrides"), model_budgets),
     Key("compaction_query", ("compaction", "query"), text),
     Key("branch_summary_reserve_tokens", ("branchSummary", "reserveTokens"), count),
     Key("session_summary_enabled", ("sessionSummary", "enabled"), flag),

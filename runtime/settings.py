@@ -25,7 +25,7 @@ QueueMode = Literal["all", "one-at-a-time"]
 # Not HTTP_PROXY: by convention it is for http:// alone, and providers are reached by https://.
 PROXY_VARIABLES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-MERGED = ("thinking_budgets", "model_thinking_levels")
+MERGED = ("thinking_budgets", "model_thinking_levels", "model_budgets")
 LOCK_TRIES = 10
 LOCK_PAUSE_S = 0.02
 
@@ -53,6 +53,7 @@ class Settings(Struct, frozen=True):
     compression_ratio: float = 0.5
     preserve_recent: int = 2
     compaction_query: str | None = None
+    model_budgets: dict[str, dict[str, int]] = {}
     branch_summary_reserve_tokens: int = 16384
     session_summary_enabled: bool = True
     retry_enabled: bool = True
@@ -180,10 +181,19 @@ def _values(scopes: list[Scope], warnings: list[str]) -> dict[str, Any]:
     for scope in scopes:
         for attribute, value in setting_keys.read_document(scope.document or {}, scope.scope, warnings):
             if attribute in MERGED:
-                value = {**value, **found.get(attribute, {})}
+                value = _merged(value, found.get(attribute, {}))
                 found[attribute] = value
             found.setdefault(attribute, value)
     return {attribute: value for attribute, value in found.items() if value is not None}
+
+
+def _merged(weaker: Document, stronger: Document) -> Document:
+    """Objects in objects are merged too."""
+    both = {**weaker, **stronger}
+    for name in weaker.keys() & stronger.keys():
+        if isinstance(weaker[name], dict) and isinstance(stronger[name], dict):
+            both[name] = _merged(weaker[name], stronger[name])
+    return both
 
 
 def _from_environment(env: Mapping[str, str], found: Mapping[str, Any]) -> dict[str, Any]:

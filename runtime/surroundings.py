@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 
 from actors.base import Address, StartPump
 from actors.mail import SessionMail, SurroundingsLoaded, Ticket
+from actors.session.compaction.parameters import CompactionSettings, ModelBudget
 from actors.session.expansion import Expander, Skill, Template, skills_section
 from actors.session.retry import RetryPolicy
 from actors.session.surroundings import Surroundings
@@ -58,6 +59,7 @@ class SurroundingsReader:
             system_prompt=self._prompt_of(cwd, resources, skills),
             expander=Expander(skills, templates),
             retry=RetryPolicy(True, settings.retry_max_retries, settings.retry_base_delay_ms),
+            compaction=_compaction(settings),
             fallback_models=settings.fallback_models,
             cache_retention=settings.cache_retention,
             thinking_budgets=settings.thinking_budgets or None,
@@ -101,6 +103,20 @@ class SurroundingsReader:
             )
 
         return prompt
+
+
+def _compaction(settings: Settings) -> CompactionSettings:
+    budgets = {
+        model: ModelBudget(fields.get("reserveTokens"), fields.get("preserve_recent"))
+        for model, fields in settings.model_budgets.items()
+    }
+    return CompactionSettings(
+        settings.compaction_reserve_tokens,
+        settings.compression_ratio,
+        settings.preserve_recent,
+        settings.compaction_query,
+        budgets,
+    )
 
 
 class SurroundingsPump:

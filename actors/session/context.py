@@ -62,7 +62,7 @@ def build_context(tree: Tree, leaf_id: str | None) -> Context:
     if leaf_id is None or not tree.entries:
         return Context([])
     path = tree.path(leaf_id if leaf_id in tree else tree.entries[-1].head.id)
-    return Context(_messages(path), _thinking_level(path), _model(path))
+    return Context(path_messages(path), _thinking_level(path), _model(path))
 
 
 def context_message(entry: Entry) -> ContextMessage | None:
@@ -114,7 +114,8 @@ def messages_data(messages: Iterable[ContextMessage]) -> bytes:
 # ---- messages ----------------------------------------------------------------------------------------------------
 
 
-def _messages(path: list[Entry]) -> list[ContextMessage]:
+def path_messages(path: Sequence[Entry]) -> list[ContextMessage]:
+    """The messages of a branch, root first."""
     for position in range(len(path) - 1, -1, -1):
         if is_boundary(path[position]):
             return [_boundary_message(path, position), *_plain_messages(path[position + 1 :])]
@@ -155,7 +156,7 @@ def _custom_message(entry: Entry) -> ContextMessage:
     return ContextMessage(raw, head.id)
 
 
-def _boundary_message(path: list[Entry], position: int) -> ContextMessage:
+def _boundary_message(path: Sequence[Entry], position: int) -> ContextMessage:
     head = path[position].head
     summary = head.summary or ""
     tail = _plain_messages(_tail(path[:position], head.first_kept_entry_id))
@@ -166,7 +167,7 @@ def _boundary_message(path: list[Entry], position: int) -> ContextMessage:
     return ContextMessage(encode(CustomMessage(BOUNDARY, content, True, time, details=head.details)), head.id)
 
 
-def _tail(before: list[Entry], first_kept: object) -> list[Entry]:
+def _tail(before: Sequence[Entry], first_kept: object) -> Sequence[Entry]:
     for position, entry in enumerate(before):
         if entry.head.id == first_kept:
             return before[position:]

@@ -71,6 +71,11 @@ def bash_text(message: BashExecutionMessage) -> str:
     return text
 
 
+def trimmed(text: str) -> str:
+    """`text` without white space at its ends, as JavaScript understands that."""
+    return text.strip(_SPACE)
+
+
 def is_blank(text: str) -> bool:
     return not text.strip(_SPACE)
 

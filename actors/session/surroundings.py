@@ -8,6 +8,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from actors.session.compaction.parameters import CompactionSettings
 from actors.session.expansion import Expander
 from actors.session.retry import RetryPolicy
 from protocol.model import Model, ThinkingLevel
@@ -19,6 +20,7 @@ class Surroundings(Struct, frozen=True):
     system_prompt: Callable[[Model, ThinkingLevel], str]
     expander: Expander = Expander()
     retry: RetryPolicy = RetryPolicy()
+    compaction: CompactionSettings = CompactionSettings()
     fallback_models: tuple[str, ...] = ()
     fallback_level: ThinkingLevel | None = None
     cache_retention: Literal["none", "short", "long"] = "short"

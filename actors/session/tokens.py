@@ -33,6 +33,14 @@ def utf16_length(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
+def utf16_cut(text: str, units: int) -> str:
+    """The first `units` UTF-16 code units of `text`; one less rather than half of a pair."""
+    if text.isascii():
+        return text[:units]
+    cut = text.encode("utf-16-le", "surrogatepass")[: 2 * units].decode("utf-16-le", "surrogatepass")
+    return cut[:-1] if "\ud800" <= cut[-1:] <= "\udbff" else cut
+
+
 def usage_tokens(usage: Usage, api: str) -> int:
     """The context that a reply's usage tells, its output included; 0 when it tells nothing."""
     read_in, out = max(usage.input, 0), max(usage.output, 0)

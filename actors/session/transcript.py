@@ -1,15 +1,16 @@
-"""A stretch of conversation as text: the tail that a compaction keeps, written into its boundary message.
+"""A stretch of conversation as text: what a compaction works on, and the tail that it keeps.
 
-Nothing is lost on the way: results are whole and also written when their call is not in the stretch, images stay
-images at their place. Thinking becomes text, its signatures end here by intention. Pure. Source: `sessions.md` 2.2,
-retained mode.
+In the tail nothing is lost: results are whole, and images stay images at their place. What is compacted is text alone:
+an image is the line `[image]`, and a long result is cut. Either way a result is also written when its call is not in
+the stretch. Thinking becomes text, its signatures end here by intention. Pure. Source: `sessions.md` 2.2.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from actors.session.provider_view import ProviderMessage, shown_message
+from actors.session.provider_view import shown_message
+from actors.session.tokens import utf16_cut, utf16_length
 from protocol.codec import encode
 from protocol.messages import (
     AssistantMessage,
@@ -24,15 +25,29 @@ from protocol.messages import (
 
 Piece = str | ImageContent
 
+RESULT_HEADER = "[Tool result]: "
+HEADERS = ("[User]: ", "[Assistant thinking]: ", "[Assistant]: ", "[Assistant tool calls]: ", RESULT_HEADER)
+RESULT_UNITS = 16_000
+
 
 def retained(messages: Iterable[Message]) -> list[Piece]:
     """The stretch as pieces of text and the images between them; neighbouring text is merged."""
     pieces: list[Piece] = []
-    for message in messages:
-        shown = shown_message(message)
-        for section in _sections(shown) if shown is not None else ():
-            pieces += ["\n\n", *section] if pieces else section
+    for header, body in _sections(messages):
+        pieces += ["\n\n", header] if pieces else [header]
+        for place, piece in enumerate(body):
+            pieces += ["\n", piece] if place and isinstance(piece, ImageContent) else [piece]
     return merged(pieces)
+
+
+def compacted(messages: Iterable[Message]) -> str:
+    """The stretch as the text that a compaction takes lines out of."""
+    return "\n\n".join(_plain(header, body) for header, body in _sections(messages))
+
+
+def header_of(line: str) -> str:
+    """The header that a line begins with; empty for any other line."""
+    return next((header for header in HEADERS if line.startswith(header)), "")
 
 
 def merged(pieces: Iterable[Piece]) -> list[Piece]:
@@ -53,25 +68,24 @@ def as_content(pieces: Iterable[Piece]) -> list[UserContent]:
     return [TextContent(piece) if isinstance(piece, str) else piece for piece in pieces]
 
 
-def _sections(message: ProviderMessage) -> Iterator[list[Piece]]:
-    """The sections of one message, each led by its header; those without content are left out."""
-    if isinstance(message, AssistantMessage):
-        for header, text in _assistant_sections(message):
-            if text:
-                yield [f"{header}: {text}"]
-        return
-    header = "[Tool result]: " if isinstance(message, ToolResultMessage) else "[User]: "
-    body = _body(message.content)
-    if body:
-        yield [header, *body]
+def _sections(messages: Iterable[Message]) -> Iterator[tuple[str, list[Piece]]]:
+    """Header and body of each section; those without content are left out."""
+    for message in messages:
+        shown = shown_message(message)
+        if isinstance(shown, AssistantMessage):
+            for header, text in _assistant_sections(shown):
+                if text:
+                    yield header, [text]
+        elif shown is not None and (body := _body(shown.content)):
+            yield (RESULT_HEADER if isinstance(shown, ToolResultMessage) else "[User]: "), body
 
 
 def _assistant_sections(message: AssistantMessage) -> Iterator[tuple[str, str]]:
     blocks = message.content
     thinking = [block.thinking for block in blocks if isinstance(block, ThinkingContent) and block.thinking]
-    yield "[Assistant thinking]", "\n".join(thinking)
-    yield "[Assistant]", "\n".join(block.text for block in blocks if isinstance(block, TextContent))
-    yield "[Assistant tool calls]", "; ".join(_call(block) for block in blocks if isinstance(block, ToolCall))
+    yield "[Assistant thinking]: ", "\n".join(thinking)
+    yield "[Assistant]: ", "\n".join(block.text for block in blocks if isinstance(block, TextContent))
+    yield "[Assistant tool calls]: ", "; ".join(_call(block) for block in blocks if isinstance(block, ToolCall))
 
 
 def _call(call: ToolCall) -> str:
@@ -80,16 +94,20 @@ def _call(call: ToolCall) -> str:
 
 
 def _body(content: str | list[UserContent]) -> list[Piece]:
-    """Text joined with nothing; an image stands on a line of its own unless it is the first thing of its section."""
     if isinstance(content, str):
         return [content] if content else []
-    body: list[Piece] = []
-    for block in content:
-        if isinstance(block, TextContent):
-            if block.text:
-                body.append(block.text)
-            continue
-        if body:
-            body.append("\n")
-        body.append(block)
-    return body
+    blocks = (block.text if isinstance(block, TextContent) else block for block in content)
+    return [block for block in blocks if block]
+
+
+def _plain(header: str, body: list[Piece]) -> str:
+    """A section as text alone. An image is a line of its own; one line feed at the end is not shown."""
+    text = ""
+    for piece in body:
+        if isinstance(piece, str):
+            text += piece
+        else:
+            text += "\n[image]\n" if text and not text.endswith("\n") else "[image]\n"
+    if header == RESULT_HEADER and (size := utf16_length(text)) > RESULT_UNITS:
+        text = f"{utf16_cut(text, RESULT_UNITS)}\n\n[{size - RESULT_UNITS} more characters were cut]"
+    return header + text.removesuffix("\n")

@@ -108,6 +108,17 @@ def test_a_byte_order_mark_is_no_fault(place: Place) -> None:
         ({"images": {"blockImages": "no"}}, "images.blockImages"),
         ({"defaultTools": "read"}, "defaultTools"),
         ({"compaction": {"compression_ratio": 1}}, "compaction.compression_ratio"),
+        *(
+            ({"compaction": {"modelOverrides": bad}}, "compaction.modelOverrides")
+            for bad in (
+                7,
+                {"p/m": 7},
+                {"p/m": {"reserveTokens": -1}},
+                {"p/m": {"preserve_recent": 1.5}},
+                {"p/m": {"preserve_recent": "2"}},
+                {"p/m": {"reserveTokens": 2**53}},
+            )
+        ),
         ({"thinkingBudgets": {"low": "x"}}, "thinkingBudgets"),
         ({"httpIdleTimeoutMs": "5 parsecs"}, "httpIdleTimeoutMs"),
         ({"streamDeadlineMs": -1}, "streamDeadlineMs"),
@@ -125,6 +136,14 @@ def test_a_bad_value_costs_one_warning_that_names_it(place: Place, document: dic
         for name in Settings.__struct_fields__
         if name != "documents"
     )
+
+
+def test_the_budgets_of_models_are_merged_field_by_field(place: Place) -> None:
+    user = {"compaction": {"modelOverrides": {"p/m": {"reserveTokens": 1, "preserve_recent": 2}, "p/n": {}}}}
+    project = {"compaction": {"modelOverrides": {"p/m": {"reserveTokens": 9, "other": 1}}}}
+    settings, warnings = place.load(user, project)
+    assert settings.model_budgets == {"p/m": {"reserveTokens": 9, "preserve_recent": 2}, "p/n": {}}
+    assert not warnings
 
 
 def test_a_bad_value_of_the_project_does_not_hide_the_users(place: Place) -> None:
