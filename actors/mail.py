@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from msgspec import Struct
 
 from actors.base import Address, Down
+from actors.model.attempts import NO_HINT, RequestLimits, RetryHint
 from actors.pump import Ack
+from actors.tool.table import ToolOptions
 from protocol.responses import failed, ok
 
 if TYPE_CHECKING:
@@ -479,10 +481,12 @@ class ModelRequest(Struct, frozen=True):
     prompt: ModelPrompt
     options: RequestOptions
     authorize: Callable[[Model], Credential]
+    limits: RequestLimits = RequestLimits()
 
 
 class StreamHead(Struct, frozen=True):
     status: int
+    hint: RetryHint = NO_HINT
 
 
 class StreamBytes(Struct, frozen=True):
@@ -491,16 +495,17 @@ class StreamBytes(Struct, frozen=True):
 
 
 class StreamEnded(Struct, frozen=True):
-    """The body is over; `error` tells that it did not end well."""
+    """The body is over. `error` tells that it did not end well, `unanswered` that the network failed before a head."""
 
     error: str | None = None
+    unanswered: bool = False
 
 
 class CancelCall(Struct, frozen=True):
     pass
 
 
-ModelCallMail = StreamBytes | StreamHead | StreamEnded | CancelCall
+ModelCallMail = StreamBytes | StreamHead | StreamEnded | CancelCall | Tick
 
 # ---- ToolCall ----------------------------------------------------------------------------------------------------
 
@@ -521,6 +526,7 @@ class ToolPlace(Struct, frozen=True):
     session_id: str
     environment: Mapping[str, str]
     supports_images: bool
+    options: ToolOptions = ToolOptions()
 
 
 class ToolUpdated(Struct, frozen=True):

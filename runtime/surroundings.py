@@ -11,10 +11,12 @@ from collections.abc import Callable, Mapping
 
 from actors.base import Address, StartPump
 from actors.mail import SessionMail, SurroundingsLoaded, Ticket
+from actors.model.attempts import RequestLimits
 from actors.session.compaction.parameters import CompactionSettings, ModelBudget
 from actors.session.expansion import Expander, Skill, Template, skills_section
 from actors.session.retry import RetryPolicy
 from actors.session.surroundings import Surroundings
+from actors.tool.table import ToolOptions
 from protocol.model import Model, ThinkingLevel
 from runtime.cli import Options
 from runtime.resources import Resources, is_trusted, load_resources
@@ -60,9 +62,14 @@ class SurroundingsReader:
             expander=Expander(skills, templates),
             retry=RetryPolicy(True, settings.retry_max_retries, settings.retry_base_delay_ms),
             compaction=_compaction(settings),
+            request_limits=RequestLimits(settings.provider_max_retries, settings.provider_max_retry_delay_ms),
             fallback_models=settings.fallback_models,
             cache_retention=settings.cache_retention,
             thinking_budgets=settings.thinking_budgets or None,
+            block_images=settings.block_images,
+            tools=ToolOptions(
+                settings.search_context_before, settings.search_context_after, settings.auto_resize_images
+            ),
             warnings=tuple(fresh),
         )
 

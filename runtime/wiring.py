@@ -110,7 +110,7 @@ class House:
         self._pump = pump
         settings = startup.settings
         self._transport = _LazyTransport(startup.settings)
-        self._streams = StreamOpener(pump, self._transport.get)
+        self._streams = StreamOpener(pump, self._transport.get, now_ms)
         self._opener = Opener(pump, STAMPS, startup.directory, startup.cwd, startup.reader.read)
         self._processes = ProcessLauncher(pump, settings.shell_path, settings.shell_command_prefix, _which)
         self._tools = startup.tools
@@ -217,7 +217,7 @@ class House:
             clock=clock,
             catalog_owner=catalog,
             start_queue=self._start_queue,
-            start_model_call=self._start_model_call,
+            start_model_call=partial(self._start_model_call, clock),
             start_tool_call=partial(self._start_tool_call, mutations, tools),
             now=now_ms,
             uuid4=STAMPS.uuid4,
@@ -250,8 +250,10 @@ class House:
     def _start_queue(self, session: Address[SessionMail], modes: Modes) -> Child[QueueMail]:
         return self._host.start(Queue(session, modes), "queue", session, "queue")
 
-    def _start_model_call(self, request: ModelRequest, session: Address[SessionMail]) -> Child[ModelCallMail]:
-        call = ModelCall(request, session, self._streams.open, _reader, http_error_text)
+    def _start_model_call(
+        self, clock: Address[ClockMail], request: ModelRequest, session: Address[SessionMail]
+    ) -> Child[ModelCallMail]:
+        call = ModelCall(request, session, self._streams.open, _reader, http_error_text, clock, _chance)
         return self._host.start(call, f"model-call-{request.call}", session, request.call)
 
     def _start_tool_call(
@@ -314,6 +316,13 @@ class Alarm:
                 self._to.tell(Woke())
 
 
+def _chance() -> float:
+    """From 0 to 1."""
+    from random import random
+
+    return random()
+
+
 def _reader(request: ModelRequest) -> Any:
     return reader_for(request.model, now_ms())
 
@@ -363,12 +372,14 @@ def _transport_settings(settings: Settings) -> TransportSettings:
     def seconds(milliseconds: int) -> float | None:
         return milliseconds / 1000 or None
 
-    idle = [value for value in (settings.http_idle_timeout_ms, settings.stream_deadline_ms) if value]
+    answer_ms = settings.provider_timeout_ms
     return TransportSettings(
         proxy=settings.http_proxy,
         no_proxy=settings.no_proxy,
         ca_file=settings.ca_file,
         connect_timeout_s=seconds(settings.http_connect_timeout_ms),
-        idle_timeout_s=seconds(min(idle)) if idle else None,
+        answer_timeout_s=seconds(settings.http_idle_timeout_ms if answer_ms is None else answer_ms),
+        idle_timeout_s=seconds(settings.http_idle_timeout_ms),
+        event_timeout_s=seconds(settings.stream_deadline_ms),
         total_timeout_s=seconds(settings.http_total_timeout_ms),
     )

@@ -107,6 +107,8 @@ def token_settings(settings: TransportSettings) -> TransportSettings:
         settings,
         no_proxy=(*settings.no_proxy, *_METADATA_HOSTS),
         connect_timeout_s=connect,
+        answer_timeout_s=None,
         idle_timeout_s=min(settings.idle_timeout_s or _TOKEN_S, _TOKEN_S),
+        event_timeout_s=None,
         total_timeout_s=min(settings.total_timeout_s or _TOKEN_S, _TOKEN_S),
     )

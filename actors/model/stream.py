@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from actors.base import Address, StartPump
 from actors.mail import ModelCallMail, ModelRequest, StreamBytes, StreamEnded, StreamHead
+from actors.model.attempts import NO_HINT, retry_hint
 from actors.model.dialects import build_request
 from actors.model.prompt import HttpRequest
 from actors.pump import Window
@@ -32,11 +33,12 @@ class PumpedStream:
 
 class StreamOpener:
     """Opens streams for the ModelCall actors. `transport` gives the process's one transport, made when it is first
-    needed."""
+    needed; `now` is in milliseconds since the epoch."""
 
-    def __init__(self, start_pump: StartPump, transport: Callable[[], Transport]) -> None:
+    def __init__(self, start_pump: StartPump, transport: Callable[[], Transport], now: Callable[[], int]) -> None:
         self._start_pump = start_pump
         self._transport = transport
+        self._now = now
 
     def open(self, request: ModelRequest, call: Address[ModelCallMail]) -> PumpedStream:
         from actors.model.transport import Abort
@@ -49,8 +51,8 @@ class StreamOpener:
         def build() -> HttpRequest:
             return build_request(request.model, request.prompt, request.options, request.authorize(request.model))
 
-        def tell_head(status: int, _: Mapping[str, str]) -> None:
-            call.tell(StreamHead(status))
+        def tell_head(status: int, headers: Mapping[str, str]) -> None:
+            call.tell(StreamHead(status, retry_hint(headers, self._now()) if status >= 400 else NO_HINT))
 
         def tell_bytes(data: bytes) -> None:
             ack = stream.window.admit(len(data))
@@ -63,6 +65,6 @@ class StreamOpener:
             self._transport().stream(build, stream.abort, tell_head, tell_bytes)
             call.tell(StreamEnded())
         except TransportError as error:
-            call.tell(StreamEnded(str(error)))
+            call.tell(StreamEnded(str(error), error.unanswered))
         except Exception as error:
             call.tell(StreamEnded(f"the request failed: {type(error).__name__}"))

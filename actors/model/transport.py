@@ -22,7 +22,7 @@ from actors.model.redaction import Redaction, secrets_in
 from actors.model.route import BadUrl, Route, route_to
 from actors.model.transport_call import Call, Foreign
 from actors.model.transport_contract import Abort, Aborted, TransportError, TransportSettings
-from actors.model.transport_errors import error_text
+from actors.model.transport_errors import NetworkFailure, error_text
 
 if TYPE_CHECKING:
     import ssl
@@ -88,7 +88,9 @@ class Transport:
             self._send(request, abort, answer, method)
         except TransportError as error:
             answer.end()
-            raise type(error)(redaction.text(str(error))) from None
+            shown = type(error)(redaction.text(str(error)))
+            shown.unanswered = error.unanswered
+            raise shown from None
         answer.end()
 
     def _send(self, request: HttpRequest, abort: Abort, answer: RedactedAnswer, method: str) -> None:
@@ -130,7 +132,9 @@ class Transport:
                 raise Aborted("Request was aborted") from None
             if call.is_stale(error):
                 return False
-            raise TransportError(error_text(error, route, self._settings, call.is_overdue())) from None
+            failure = TransportError(error_text(error, route, self._settings, call.overdue()))
+            failure.unanswered = isinstance(error, NetworkFailure) and not (call.is_answered or error.is_ours)
+            raise failure from None
         finally:
             call.abort.detach()
 

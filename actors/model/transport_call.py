@@ -10,7 +10,8 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from actors.model.transport_errors import Dropped
+from actors.model.event_bytes import EventBytes
+from actors.model.transport_errors import Dropped, Limit
 
 if TYPE_CHECKING:
     import socket
@@ -32,7 +33,7 @@ class Foreign(Exception):
 
 class Call:
     """One attempt: what arrives is collected until the next read would block, then handed over at once, so that one
-    read makes one `on_bytes` and nothing waits while the server is silent."""
+    read makes one `on_bytes` and nothing waits while the server is silent. `is_answered` once the head has come."""
 
     def __init__(
         self,
@@ -49,7 +50,13 @@ class Call:
         self._left = -1
         self._is_new = False
         self._has_bytes = False
-        self._deadline = time.monotonic() + settings.total_timeout_s if settings.total_timeout_s else None
+        self.is_answered = False
+        self._events: EventBytes | None = None
+        now = time.monotonic()
+        self._deadlines: dict[Limit, float] = {}
+        self._set_deadline("total", settings.total_timeout_s, now)
+        self._set_deadline("answer", settings.answer_timeout_s, now)
+        self._set_deadline("event", settings.event_timeout_s, now)
 
     # ---- called by the network
 
@@ -65,21 +72,27 @@ class Call:
         self._has_bytes = self._has_bytes or bool(data)
 
     def write_timeout(self) -> float | None:
-        return _shortest(self._settings.idle_timeout_s or None, self._remaining(), self._farewell())
+        return _shortest(self._settings.idle_timeout_s or None, self._farewell(), *self._remaining())
 
     def connect_timeout(self) -> float | None:
         """For one address, or for one handshake."""
-        return _shortest(self._settings.connect_timeout_s or None, self._remaining())
+        return _shortest(self._settings.connect_timeout_s or None, *self._remaining())
 
     # ---- called by the transport
 
     def head(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
         self._left = _ERROR_BODY_BYTES if status >= 400 else -1
         told = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
+        self.is_answered = True
+        self._deadlines.pop("answer", None)
+        if told.get("content-type", "").lower().startswith("text/event-stream"):
+            self._events = EventBytes()
         self._run(lambda: self._on_head(status, told))
 
     def body(self, data: bytes | bytearray) -> bool:
         """Takes body bytes; False when no more are wanted."""
+        if data and (self._events is None or self._events.speak(data)):
+            self._set_deadline("event", self._settings.event_timeout_s, time.monotonic())
         if self._left >= 0:
             data = data[: self._left]
             self._left -= len(data)
@@ -93,17 +106,26 @@ class Call:
         data = b"".join(self._pending)
         self._pending = []
         if data and not (self.abort.fired or self.abort.dismissed):
+            begun = time.monotonic()
             self._run(lambda: self._on_bytes(data))
+            if "event" in self._deadlines:  # while the client did not read, the server was not asked
+                self._deadlines["event"] += time.monotonic() - begun
 
     def is_stale(self, error: Exception) -> bool:
         return isinstance(error, Dropped) and not self._is_new and not self._has_bytes
 
-    def is_overdue(self) -> bool:
-        remaining = self._remaining()
-        return remaining is not None and remaining <= 0
+    def overdue(self) -> Limit | None:
+        """The limit that has passed, whichever step noticed it."""
+        now = time.monotonic()
+        return next((limit for limit, deadline in self._deadlines.items() if deadline <= now), None)
 
-    def _remaining(self) -> float | None:
-        return None if self._deadline is None else self._deadline - time.monotonic()
+    def _remaining(self) -> Iterable[float]:
+        now = time.monotonic()
+        return [deadline - now for deadline in self._deadlines.values()]
+
+    def _set_deadline(self, limit: Limit, seconds: float | None, now: float) -> None:
+        if seconds:
+            self._deadlines[limit] = now + seconds
 
     def _farewell(self) -> float | None:
         return _FAREWELL_S if self.abort.dismissed else None

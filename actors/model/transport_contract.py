@@ -9,20 +9,26 @@ from msgspec import Struct
 
 
 class TransportSettings(Struct, frozen=True):
-    """Seconds; None or 0 is no limit. `idle_timeout_s` starts anew with every byte received, `total_timeout_s` bounds
-    the whole call. `proxy` is a URL (http, https, socks5), `no_proxy` lists hosts and domains that bypass it,
-    `ca_file` is a PEM file trusted besides the system's."""
+    """Seconds; None or 0 is no limit. `answer_timeout_s` bounds the wait for the head of the answer, `idle_timeout_s`
+    starts anew with every byte received, `event_timeout_s` with every byte that is no mere sign of life (a comment of
+    an event stream), and `total_timeout_s` bounds the whole call. `proxy` is a URL (http, https, socks5), `no_proxy`
+    lists hosts and domains that bypass it, `ca_file` is a PEM file trusted besides the system's."""
 
     proxy: str | None = None
     no_proxy: tuple[str, ...] = ()
     ca_file: str | None = None
     connect_timeout_s: float | None = 30.0
+    answer_timeout_s: float | None = None
     idle_timeout_s: float | None = 300.0
+    event_timeout_s: float | None = None
     total_timeout_s: float | None = None
 
 
 class TransportError(Exception):
-    """The call failed; the text is for the user and for the retry rules."""
+    """The call failed; the text is for the user and for the retry rules. `unanswered` tells that the network failed
+    before the head of an answer came, so that the same request may get one when it is sent again."""
+
+    unanswered = False
 
 
 class Aborted(TransportError):

@@ -7,18 +7,23 @@ what the system or the TLS library says of the connection.
 from __future__ import annotations
 
 import socket
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from actors.model.route import Route
     from actors.model.transport_contract import TransportSettings
 
 
+Limit = Literal["total", "answer", "event"]
+"""Of time: that of the whole call, that until the head of the answer, that until the next event."""
+
+
 class NetworkFailure(Exception):
     """A step of the call did not work. Never leaves the transport. `is_at_proxy`: before the way to the origin was
-    open, so the proxy is to blame."""
+    open, so the proxy is to blame. `is_ours`: what we were given is wrong, and would be wrong again."""
 
     is_at_proxy = False
+    is_ours = False
 
 
 class ConnectTimeout(NetworkFailure):
@@ -52,28 +57,35 @@ class ProxyRefused(NetworkFailure):
 class BadHeader(NetworkFailure):
     """The request has a header that HTTP does not allow; its text is not kept, since it may be a key."""
 
+    is_ours = True
+
 
 class BadCaFile(NetworkFailure):
+    is_ours = True
+
     def __init__(self, path: str, cause: OSError) -> None:
         super().__init__()
         self.path = path
         self.cause = cause
 
 
-def error_text(error: Exception, route: Route, settings: TransportSettings, is_overdue: bool) -> str:
-    """`is_overdue`: the call's total time is over, whichever step noticed it."""
+def error_text(error: Exception, route: Route, settings: TransportSettings, overdue: Limit | None) -> str:
+    """`overdue` is the limit of the call that has passed, whichever step noticed it."""
     host = peer = place = route.origin.name
     if route.proxy is not None and (route.is_forwarded or getattr(error, "is_at_proxy", False)):
         peer = f"proxy {route.proxy.endpoint.name} (for {host})"
         place = f"proxy {route.proxy.endpoint.name}, for {host}"
     match error:
-        case ConnectTimeout() | Silent() if is_overdue:
+        case ConnectTimeout() | Silent() if overdue == "total":
             return f"Request timed out after {_ms(settings.total_timeout_s)}ms ({place})"
+        case ConnectTimeout() | Silent() if overdue == "answer":
+            return f"Request timed out after {_ms(settings.answer_timeout_s)}ms without an answer ({place})"
+        case ConnectTimeout() | Silent() if overdue == "event":
+            return _silence(settings.event_timeout_s)
         case ConnectTimeout():
             return f"Connection timed out after {_ms(settings.connect_timeout_s)}ms ({place})"
         case Silent():
-            shown = _ms(settings.idle_timeout_s)
-            return f"Provider stream timed out after {shown}ms without a new event (stream deadline exceeded)"
+            return _silence(settings.idle_timeout_s)
         case ConnectFailed():
             return _connect_text(error.cause, peer)
         case ProxyRefused():
@@ -86,6 +98,10 @@ def error_text(error: Exception, route: Route, settings: TransportSettings, is_o
             told = error.cause.strerror or type(error.cause).__name__
             return f"The CA file {error.path[:80]!r} cannot be used: {told}"
     return f"Connection error: {type(error).__name__} ({place})"
+
+
+def _silence(seconds: float | None) -> str:
+    return f"Provider stream timed out after {_ms(seconds)}ms without a new event (stream deadline exceeded)"
 
 
 def _connect_text(cause: Exception | None, host: str) -> str:

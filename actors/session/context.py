@@ -91,9 +91,12 @@ def is_boundary(entry: Entry) -> bool:
     return isinstance(decoded, dict) and decoded.get("strategy") == STRATEGY
 
 
-def provider_messages(messages: Iterable[ContextMessage], *, reopened: bool = False) -> tuple[ProviderMessage, ...]:
+def provider_messages(
+    messages: Iterable[ContextMessage], *, reopened: bool = False, block_images: bool = False
+) -> tuple[ProviderMessage, ...]:
     """What a request carries of `messages`; see `provider_view`."""
-    return provider_view((message.message() for message in messages), reopened=reopened)
+    told = (message.message() for message in messages)
+    return provider_view(told, reopened=reopened, block_images=block_images)
 
 
 def estimate_tokens(messages: Iterable[ContextMessage]) -> int:

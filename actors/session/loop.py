@@ -203,7 +203,9 @@ class AgentLoop:
         assert model is not None
         prompt = ModelPrompt(
             self._setting.surroundings.system_prompt(model, self._setting.level),
-            provider_messages(self._history.messages, reopened=True),
+            provider_messages(
+                self._history.messages, reopened=True, block_images=self._setting.surroundings.block_images
+            ),
             self.specs,
         )
         options = RequestOptions(
@@ -213,7 +215,8 @@ class AgentLoop:
             thinking_budgets=self._setting.surroundings.thinking_budgets,
         )
         number = self._next_number()
-        request = ModelRequest(number, model, prompt, options, self._setting.catalog.authorize)
+        limits = self._setting.surroundings.request_limits
+        request = ModelRequest(number, model, prompt, options, self._setting.catalog.authorize, limits)
         self._reply_call = (number, self._services.start_model_call(request, self._me))
 
     def _run_tool(self, place: int, call: ToolCall) -> None:
@@ -224,6 +227,7 @@ class AgentLoop:
             self._history.session_id,
             self._services.environment(self._history.session_id, self._saved_path(), model, self._setting.level),
             model is not None and "image" in model.input,
+            self._setting.surroundings.tools,
         )
         request = ToolRequest(number, self._services.tools[call.name], call, where)
         self._tools[number] = (place, call, self._services.start_tool_call(request, self._me))

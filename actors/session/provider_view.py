@@ -1,7 +1,7 @@
 """What a model is shown of a conversation: user, assistant and tool-result messages, each call with one result.
 
 The agent layer, common to all providers; what one provider needs beyond it is its adapter's. Pure. The texts made here
-exist in this view only, never in the file. Source: `sessions.md` 5.5 steps 1 and 2, `rpc.md` 3.5 and 5.4.
+exist in this view only, never in the file. Source: `sessions.md` 5.5 steps 1 to 3, `rpc.md` 3.5 and 5.4.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from protocol.messages import (
     BashExecutionMessage,
     BranchSummaryMessage,
     CustomMessage,
+    ImageContent,
     Message,
     TextContent,
     ToolCall,
@@ -29,16 +30,20 @@ INTERRUPTED = (
     "Tool execution was interrupted after it started; its result is unavailable. "
     "Inspect side effects before deciding whether to retry it."
 )
+IMAGE_BLOCKED = "(image omitted: the settings block images)"
 # What JavaScript trims: other than Python's set it has U+FEFF, and lacks the control characters 1C to 1F and 85.
 _SPACE = "\t\n\v\f\r \xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000\ufeff"
 _SUMMARY = "Another branch of this conversation was left. What happened there, in short:\n\n<summary>\n{}\n</summary>"
 
 
-def provider_view(messages: Iterable[Message], *, reopened: bool = False) -> tuple[ProviderMessage, ...]:
+def provider_view(
+    messages: Iterable[Message], *, reopened: bool = False, block_images: bool = False
+) -> tuple[ProviderMessage, ...]:
     """The messages a request carries. Results that answer no call, or a call a second time, are left out; a call that
     went unanswered before the conversation moved on gets an error result, and so does one at the very end if the
-    session was `reopened`."""
-    return _paired([shown for message in messages if (shown := shown_message(message)) is not None], reopened)
+    session was `reopened`. With `block_images` no image is in it, but a note for each run of them."""
+    paired = _paired([shown for message in messages if (shown := shown_message(message)) is not None], reopened)
+    return tuple(map(_without_images, paired)) if block_images else paired
 
 
 def shown_message(message: Message) -> ProviderMessage | None:
@@ -90,6 +95,22 @@ def _user(content: str | list[UserContent], timestamp: int, same: UserMessage | 
     if not visible:
         return None
     return same if same is not None and len(visible) == len(content) else UserMessage(visible, timestamp)
+
+
+def _without_images(message: ProviderMessage) -> ProviderMessage:
+    if isinstance(message, AssistantMessage) or not any(isinstance(block, ImageContent) for block in message.content):
+        return message
+    content: list[UserContent] = []
+    in_run = False
+    for block in message.content:
+        is_image = isinstance(block, ImageContent)
+        if not is_image:
+            assert not isinstance(block, str)
+            content.append(block)
+        elif not in_run:
+            content.append(TextContent(IMAGE_BLOCKED))
+        in_run = is_image
+    return replace(message, content=content)
 
 
 def _without_blanks(message: AssistantMessage) -> AssistantMessage:

@@ -163,6 +163,7 @@ class SideCalls:
             ModelPrompt(request.system, (message,), ()),
             options,
             self._setting.catalog.authorize,
+            self._setting.surroundings.request_limits,
         )
         call.child = self._services.start_model_call(asked, self._me)
 

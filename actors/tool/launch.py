@@ -43,6 +43,7 @@ class ToolLauncher:
             shell_path=self._shell_path,
             shell_prefix=self._shell_prefix,
             supports_images=place.supports_images,
+            options=place.options,
             leave_behind=lambda process: self._shells.tell(LeftBehind(process)),
         )
         self._start_pump(f"tool-{request.tool.name}", lambda: call.tell(ToolReturned(_output(request, context))))

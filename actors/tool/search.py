@@ -9,17 +9,17 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections import deque
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from actors.tool import find, paths, scan, textfile
 from actors.tool.schema import number, shorten
-from actors.tool.table import ToolContext, ToolFailure, ToolOutput, text_output
+from actors.tool.table import ToolContext, ToolFailure, ToolOptions, ToolOutput, text_output
 
 PAGE_FILES = 20
 FILE_MATCHES = 20
 SINGLE_FILE_MATCHES = 200
-CONTEXT_BEFORE, CONTEXT_AFTER = 1, 3
 LINE_CHARACTERS = 512
 _LINE_BREAK = re.compile(r"\n|(?<!\\)(?:\\\\)*\\n")
 
@@ -51,7 +51,7 @@ def run(context: ToolContext, arguments: dict[str, Any]) -> ToolOutput:
     outcome = scan.scan(context, query)
     found = list(outcome.hits.files.items())
     page = Page(found[:1], 0, len(found)) if single else Page(found[skip : skip + PAGE_FILES], skip, len(found))
-    blocks = {path: _rows(path, matches[: query.per_file]) for path, matches in page.files}
+    blocks = {path: _rows(path, matches[: query.per_file], context.options) for path, matches in page.files}
     text, cut = find.capped(_block_rows(context.cwd, blocks))
     notices = list(_notices(page, outcome, single and skip > 0, missing, cut))
     details = _details(context, wanted, page, outcome, query.per_file, missing)
@@ -121,18 +121,22 @@ def _block_rows(cwd: str, blocks: dict[str, list[str]]) -> Iterator[str]:
         yield from rows
 
 
-def _rows(path: str, matches: list[int]) -> list[str]:
-    """Rows `*LINE:text` of matches and ` LINE:text` around them; none if the file has gone meanwhile."""
-    wanted = {near for line in matches for near in range(line - CONTEXT_BEFORE, line + CONTEXT_AFTER + 1)}
-    hits, last = set(matches), max(matches) + CONTEXT_AFTER
+def _rows(path: str, matches: list[int], options: ToolOptions) -> list[str]:
+    """Rows `*LINE:text` of matches and ` LINE:text` around them; none if the file has gone meanwhile. No more than can
+    be shown, whatever the settings ask for."""
+    hits, waiting = set(matches), deque(sorted(matches))
     rows: list[str] = []
+    size = 0
     try:
         with textfile.open_regular(path, "search") as file:
             for at, data in scan.lines(file):
-                if at > last:
+                while waiting and waiting[0] + options.lines_after < at:
+                    waiting.popleft()
+                if not waiting or size > find.MAX_BYTES:
                     break
-                if at in wanted:
+                if waiting[0] - options.lines_before <= at:
                     rows.append(f"{'*' if at in hits else ' '}{at}:{_cut(data.decode(errors='replace'))}")
+                    size += len(rows[-1])
     except (OSError, ToolFailure):
         rows.clear()
     return rows

@@ -33,12 +33,24 @@ class ToolOutput(Struct, frozen=True):
     terminate: bool = False
 
 
+class ToolOptions(Struct, frozen=True):
+    """What the settings say of tools: lines that `search` shows around a match (0 or more), and whether `read` makes
+    large images smaller."""
+
+    lines_before: int = 1
+    lines_after: int = 3
+    resize_images: bool = True
+
+
 class ToolFailure(Exception):
     """The call failed; `str()` of it is the text of the error result, which may carry `details`."""
 
     def __init__(self, text: str, details: Any = UNSET) -> None:
         super().__init__(text)
         self.details = details
+
+
+DEFAULT_OPTIONS = ToolOptions()
 
 
 def _forget(process: Process) -> None:
@@ -60,6 +72,7 @@ class ToolContext:
         "environment",
         "leave_behind",
         "now",
+        "options",
         "shell_path",
         "shell_prefix",
         "spill",
@@ -78,6 +91,7 @@ class ToolContext:
         shell_path: str | None = None,
         shell_prefix: str | None = None,
         supports_images: bool = True,
+        options: ToolOptions = DEFAULT_OPTIONS,
         leave_behind: Callable[[Process], None] = _forget,
     ) -> None:
         self.cwd = cwd
@@ -88,6 +102,7 @@ class ToolContext:
         self.shell_path = shell_path
         self.shell_prefix = shell_prefix
         self.supports_images = supports_images
+        self.options = options
         self.leave_behind = leave_behind
         self._cancelled = False
         self._callbacks: list[Callable[[], None]] = []

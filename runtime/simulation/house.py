@@ -39,6 +39,7 @@ from actors.mail import (
     WriterMail,
 )
 from actors.model.actor import ModelCall
+from actors.model.attempts import RequestLimits
 from actors.model.dialects import http_error_text, reader_for
 from actors.model.prompt import Credential
 from actors.preferences import Preferences
@@ -64,6 +65,7 @@ from runtime.simulation.script import Script
 from runtime.simulation.world import Alarm, Client, Once, World, simulated_tools
 
 NO_DEFAULTS = Defaults()
+SURROUNDINGS = Surroundings(lambda model, level: "", request_limits=RequestLimits(max_retries=1))
 EPOCH_MS = 1_700_000_000_000
 SLOWABLE = (
     "writer",
@@ -339,6 +341,8 @@ class House:
                     self.world.open_stream,
                     lambda request: reader_for(request.model, self._now()),
                     http_error_text,
+                    clock,
+                    self.rng.random,
                 ),
                 f"model-call-{request.call}",
                 session,
@@ -355,18 +359,16 @@ class House:
             catalog=OneModel(),
             tools=simulated_tools(),
             check_arguments=check_arguments,
-            surroundings=Surroundings(lambda model, level: ""),
+            surroundings=SURROUNDINGS,
             export=lambda ticket, _, session: session.tell(Exported(ticket, "page.html")),
-            load_surroundings=lambda ticket, _, session: session.tell(
-                SurroundingsLoaded(ticket, Surroundings(lambda model, level: ""))
-            ),
+            load_surroundings=lambda ticket, _, session: session.tell(SurroundingsLoaded(ticket, SURROUNDINGS)),
             environment=self._environment,
             complain=self.stderr.append,
             reopen=self.disk.reread,
         )
 
     def _load_surroundings(self, ticket: Ticket, cwd: str, session: Address[SessionMail]) -> None:
-        loaded = SurroundingsLoaded(ticket, Surroundings(lambda model, level: ""))
+        loaded = SurroundingsLoaded(ticket, SURROUNDINGS)
         self.scheduler.add_pump(Once(lambda: session.tell(loaded)), "reload")
 
     def _start_session(self, services: Services, key: int, opened: OpenedSession, modes: Modes) -> Child[SessionMail]:

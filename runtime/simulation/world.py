@@ -229,9 +229,10 @@ class SimulatedStream(Pump):
         if self._breaks or self._stalls:
             body = body[: rng.randrange(len(body))]
         self._chunks = _cut(body, rng)
+        self._answered = bool(self._chunks) or not self._stalls
 
     def _run(self) -> Iterator[bool]:
-        if not self._stalls or self._chunks:
+        if self._answered:
             self._call.tell(StreamHead(self._status))
             yield True
         for chunk in self._chunks:
@@ -246,7 +247,7 @@ class SimulatedStream(Pump):
         while self._stalls and not self._is_left:
             yield False
         error = "Request was aborted" if self._cut else "the connection broke" if self._breaks else None
-        self._call.tell(StreamEnded(error))
+        self._call.tell(StreamEnded(error, unanswered=error is not None and not self._answered))
 
     @property
     def _is_left(self) -> bool:

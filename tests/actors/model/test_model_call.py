@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from actors.mail import (
+    Arm,
     CancelCall,
     ModelRequest,
     ReplyDelta,
@@ -17,8 +18,10 @@ from actors.mail import (
     StreamBytes,
     StreamEnded,
     StreamHead,
+    Tick,
 )
 from actors.model.actor import ERROR_BODY_BYTES, ModelCall
+from actors.model.attempts import RequestLimits, RetryHint
 from actors.model.dialects import reader_for
 from actors.model.prompt import Credential, ModelPrompt, RequestOptions
 from actors.probe import Probe
@@ -45,22 +48,32 @@ END = sse(
 )
 
 
+NO_RETRIES = RequestLimits()
+
+
 class Bench:
     """A call whose stream is told by hand; `stream` keeps what was asked of it."""
 
-    def __init__(self, model: Model) -> None:
-        self.session, self.me = Probe[Any](), Probe[Any]()
+    def __init__(self, model: Model, limits: RequestLimits = NO_RETRIES) -> None:
+        self.session, self.me, self.clock = Probe[Any](), Probe[Any](), Probe[Any]()
         self.stream: list[str] = []
-        request = ModelRequest(5, model, ModelPrompt("", (), ()), RequestOptions(), lambda model: Credential())
+        self.opened = 0
+        request = ModelRequest(5, model, ModelPrompt("", (), ()), RequestOptions(), lambda model: Credential(), limits)
         self.call = ModelCall(
             request,
             self.session,
-            lambda request, me: self,
+            self.open,
             lambda request: reader_for(request.model, 1000),
             lambda api, status, body: f"{api} {status} {len(body)} {body[:8].decode()}",
+            self.clock,
+            lambda: 1.0,
         )
         self.call.me = self.me
         self.call.begin()
+
+    def open(self, request: ModelRequest, me: object) -> Bench:
+        self.opened += 1
+        return self
 
     def cut(self) -> None:
         self.stream.append("cut")
@@ -188,3 +201,97 @@ def test_the_ack_of_bytes_that_go_no_further_is_settled_here(bench: Bench, befor
 def test_the_last_words_let_go_of_the_stream(bench: Bench) -> None:
     bench.call.last_words([])
     assert bench.stream == ["cut"]
+
+
+# ---- further attempts ---------------------------------------------------------------------------------------------
+
+
+FAILED: dict[str, tuple[Any, ...]] = {
+    "a 500": (StreamHead(500), StreamBytes(b"no"), StreamEnded()),
+    "a 429 that broke off": (StreamHead(429), StreamEnded("connection reset")),
+    "a 400 that asks for it": (StreamHead(400, RetryHint(may_help=True)), StreamEnded()),
+    "no answer": (StreamEnded("refused", unanswered=True),),
+}
+
+
+@pytest.fixture
+def patient(model_of: Callable[..., Model]) -> Bench:
+    return Bench(model_of(), RequestLimits(max_retries=2, max_delay_ms=60_000))
+
+
+def armed(bench: Bench) -> int:
+    """The wait of the one tick that was armed."""
+    (arm,) = bench.clock.drain()
+    assert isinstance(arm, Arm) and arm.to is bench.me
+    return arm.delay_ms
+
+
+@pytest.mark.parametrize("failed", FAILED.values(), ids=FAILED)
+def test_what_failed_before_a_reply_began_is_sent_again_and_the_session_hears_of_the_last_attempt_only(
+    patient: Bench, failed: tuple[Any, ...]
+) -> None:
+    for attempt, wait in ((1, 375), (2, 750)):
+        patient.tell(*failed)
+        assert (patient.opened, patient.session.drain(), armed(patient)) == (attempt, [], wait)
+        patient.tell(Tick("again"))
+    patient.tell(StreamHead(200), StreamBytes(START + HELLO + END))
+    message = patient.ended()
+    assert (message.stop_reason, len(message.content), patient.opened) == ("stop", 1, 3)
+
+
+@pytest.mark.parametrize("failed", FAILED.values(), ids=FAILED)
+def test_when_the_attempts_are_spent_the_last_failure_is_told(patient: Bench, failed: tuple[Any, ...]) -> None:
+    for _ in range(2):
+        patient.tell(*failed, Tick("again"))
+    patient.tell(*failed)
+    assert patient.ended().stop_reason == "error"
+    assert (patient.opened, patient.me.stopped) == (3, True)
+
+
+@pytest.mark.parametrize(
+    "failed",
+    [
+        (StreamHead(400), StreamEnded()),
+        (StreamHead(401), StreamEnded()),
+        (StreamHead(503, RetryHint(may_help=False)), StreamEnded()),
+        (StreamEnded("No API key for provider: p"),),
+        (StreamHead(200), StreamEnded("connection reset")),
+        (StreamHead(200), StreamBytes(START + HELLO), StreamEnded("connection reset")),
+        (StreamHead(200), StreamBytes(START + HELLO + END)),
+    ],
+    ids=["a 400", "a 401", "told not to", "never sent", "after a head", "in a reply", "a whole reply"],
+)
+def test_what_would_fail_again_and_what_has_begun_is_not_sent_again(patient: Bench, failed: tuple[Any, ...]) -> None:
+    patient.tell(*failed)
+    patient.ended()
+    assert (patient.opened, patient.clock.drain()) == (1, [])
+
+
+def test_without_the_setting_there_is_one_attempt(bench: Bench) -> None:
+    bench.tell(*FAILED["a 500"])
+    bench.ended()
+    assert (bench.opened, bench.clock.drain()) == (1, [])
+
+
+def test_the_wait_is_the_servers_if_it_names_one(patient: Bench) -> None:
+    patient.tell(StreamHead(429, RetryHint(after_ms=60_000)), StreamEnded())
+    assert armed(patient) == 60_000
+
+
+def test_a_wait_longer_than_allowed_fails_at_once_with_the_answer(patient: Bench) -> None:
+    patient.tell(StreamHead(429, RetryHint(after_ms=60_001)), StreamBytes(b"slow"), StreamEnded())
+    text = "Server requested 61s retry delay (max: 60s). anthropic-messages 429 4 slow"
+    assert patient.ended().error_message == text
+    assert (patient.opened, patient.clock.drain(), patient.me.stopped) == (1, [], True)
+
+
+def test_a_cancel_does_not_wait_for_the_next_attempt(patient: Bench) -> None:
+    patient.tell(*FAILED["a 500"], CancelCall())
+    assert patient.ended().stop_reason == "aborted"
+    patient.tell(Tick("again"))
+    assert (patient.opened, patient.me.stopped, patient.session.drain()) == (1, True, [])
+
+
+def test_an_attempt_knows_nothing_of_the_answer_before_it(patient: Bench) -> None:
+    patient.tell(*FAILED["a 500"], Tick("again"), StreamHead(400), StreamBytes(b"bad"), StreamEnded())
+    assert patient.ended().error_message == "anthropic-messages 400 3 bad"

@@ -37,7 +37,7 @@ class Bench:
         request = ModelRequest(
             1, self._model, ModelPrompt("", (UserMessage("hi", 1),), ()), RequestOptions(), authorize
         )
-        return StreamOpener(pump, lambda: self._transport).open(request, self.call)
+        return StreamOpener(pump, lambda: self._transport, lambda: 0).open(request, self.call)
 
 
 Serving = Callable[[Callable[[Any], None]], Any]

@@ -205,19 +205,117 @@ def test_silence_ends_with_the_stream_deadline(serving: Serving, serve: Callable
     assert str(error) == text and not isinstance(error, Aborted)
 
 
+def chattering(connection: Any, chunk_: bytes) -> None:
+    """Sends `chunk_` until the client has left."""
+    gone = threading.Event()
+
+    def watch() -> None:
+        connection.wait_for_client_to_leave()
+        gone.set()
+
+    threading.Thread(target=watch, daemon=True).start()
+    while not gone.wait(0.01):
+        connection.send(chunk(chunk_))
+
+
+SILENCE = "Provider stream timed out after 300ms without a new event (stream deadline exceeded)"
+WAITED = "Request timed out after 300ms without an answer (127.0.0.1:"
+
+
+@pytest.mark.parametrize("serve", [silent, silent_body], ids=["before the head", "in the body"])
+def test_the_time_for_the_next_event_counts_from_the_start_of_the_request(serving: Serving, serve: Any) -> None:
+    _, _, error = Running(Transport(TransportSettings(event_timeout_s=0.3)), serving(serve).url).all()
+    assert str(error) == SILENCE
+
+
+def test_comments_do_not_put_the_next_event_off(serving: Serving) -> None:
+    def serve(connection: Any) -> None:
+        connection.request()
+        connection.send(HEAD + chunk(b"data: 1\n\n"))
+        chattering(connection, b": wait\n\n")
+
+    settings = TransportSettings(event_timeout_s=0.3, idle_timeout_s=PROMPT)
+    _, body, error = Running(Transport(settings), serving(serve).url).all()
+    assert b": wait" in body and str(error) == SILENCE
+
+
+def test_a_reader_that_does_not_read_is_no_silence_of_the_server(serving: Serving) -> None:
+    def serve(connection: Any) -> None:
+        connection.request()
+        connection.send(HEAD + chunk(b"data: 1\n\n"))
+        assert slow.wait(PROMPT)
+        connection.send(chunk(b"data: 2\n\n") + END)
+
+    slow = threading.Event()
+    read: list[bytes] = []
+
+    def take(data: bytes) -> None:
+        read.append(data)
+        if not slow.is_set():
+            threading.Event().wait(0.4)
+            slow.set()
+
+    request = HttpRequest(serving(serve).url, (), b"{}")
+    Transport(TransportSettings(event_timeout_s=0.3)).stream(lambda: request, Abort(), lambda *_: None, take)
+    assert read == [b"data: 1\n\n", b"data: 2\n\n"]
+
+
+def test_the_time_for_the_answer_ends_with_its_head(serving: Serving) -> None:
+    def serve(connection: Any) -> None:
+        connection.request()
+        connection.send(HEAD)
+        assert late.wait(PROMPT)
+        connection.send(chunk(b"data: 1\n\n") + END)
+
+    late = threading.Event()
+    transport = Transport(TransportSettings(answer_timeout_s=0.3))
+    _, _, error = Running(transport, serving(silent).url).all()
+    assert str(error).startswith(WAITED)
+    running = Running(transport, serving(serve).url)
+    assert running.next() == ("head", 200)
+    threading.Timer(0.4, late.set).start()
+    assert running.all()[1:] == (b"data: 1\n\n", None)
+
+
+def broken_off(connection: Any) -> None:
+    connection.request()
+    connection.send(HEAD + chunk(b"x"))
+
+
+def gone_before_the_head(connection: Any) -> None:
+    connection.request()
+
+
+@pytest.mark.parametrize(
+    ("serve", "unanswered"),
+    [(silent, True), (gone_before_the_head, True), (silent_body, False), (broken_off, False)],
+)
+def test_a_failure_of_the_network_tells_whether_an_answer_had_begun(
+    serving: Serving, serve: Any, unanswered: bool
+) -> None:
+    error = Running(Transport(TransportSettings(idle_timeout_s=0.15)), serving(serve).url).all()[2]
+    assert isinstance(error, TransportError) and error.unanswered is unanswered
+
+
+@pytest.mark.parametrize("url", ["ftp://h/x", "http://127.0.0.1:1/x"], ids=["no such address", "a bad header"])
+def test_what_would_be_wrong_again_is_no_failure_of_the_network(serving: Serving, url: str) -> None:
+    where = serving(silent).url if url.startswith("http") else url
+    error = Running(Transport(TransportSettings()), where, headers=[("x-a", "b\nc")]).all()[2]
+    assert isinstance(error, TransportError) and not error.unanswered
+
+
+def test_a_refused_connection_is_unanswered(transport: Transport) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    error = Running(transport, f"http://127.0.0.1:{port}", headers=[("authorization", "Bearer s3cr3t")]).all()[2]
+    assert isinstance(error, TransportError) and error.unanswered
+
+
 def test_the_total_time_ends_a_stream_that_never_falls_silent(serving: Serving) -> None:
     def serve(connection: Any) -> None:
         connection.request()
         connection.send(HEAD)
-        gone = threading.Event()
-
-        def watch() -> None:
-            connection.wait_for_client_to_leave()
-            gone.set()
-
-        threading.Thread(target=watch, daemon=True).start()
-        while not gone.wait(0.01):
-            connection.send(chunk(b"x"))
+        chattering(connection, b"x")
 
     transport = Transport(TransportSettings(total_timeout_s=0.3))
     _, body, error = Running(transport, serving(serve).url).all()

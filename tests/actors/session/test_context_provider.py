@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import UNSET
 
-from actors.session.provider_view import INTERRUPTED, ProviderMessage, provider_view
+from actors.session.provider_view import IMAGE_BLOCKED, INTERRUPTED, ProviderMessage, provider_view
 from protocol.messages import (
     AssistantMessage,
     BashExecutionMessage,
@@ -167,3 +167,33 @@ def runs(shown: tuple[ProviderMessage, ...]) -> list[tuple[list[str], list[str]]
 def test_whatever_was_stored_each_call_has_exactly_one_result_right_behind_it(conversation: list[Message]) -> None:
     for called, answered in runs(provider_view(conversation, reopened=True)):
         assert sorted(called) == sorted(answered)
+
+
+# ---- blocked images ----------------------------------------------------------------------------------------------
+
+
+def image(data: str = "aGk=") -> ImageContent:
+    return ImageContent(data, "image/png")
+
+
+def test_blocked_images_leave_one_note_for_each_run_and_the_messages_stay_as_they_are() -> None:
+    asked = user([TextContent("look"), image(), image(), TextContent("and"), image()])
+    shown = ToolResultMessage("c", "read", [TextContent("Read"), image()], False, 8)
+    told = CustomMessage("n", [image()], True, 4)
+    note = TextContent(IMAGE_BLOCKED)
+    assert provider_view([asked, calls("c"), shown, told], block_images=True) == (
+        user([TextContent("look"), note, TextContent("and"), note]),
+        calls("c"),
+        ToolResultMessage("c", "read", [TextContent("Read"), note], False, 8),
+        UserMessage([note], 4),
+    )
+    assert provider_view([asked])[0] is asked
+
+
+@given(st.lists(st.lists(st.booleans(), min_size=1, max_size=6), max_size=4))
+def test_no_image_passes_when_they_are_blocked_and_no_text_is_lost(messages: list[list[bool]]) -> None:
+    history = [user([image() if is_image else TextContent("t") for is_image in blocks]) for blocks in messages]
+    for before, after in zip(history, provider_view(history, block_images=True), strict=True):
+        kept = [block for block in after.content if block == TextContent("t")]
+        assert kept == [block for block in before.content if isinstance(block, TextContent)]
+        assert not any(isinstance(block, ImageContent) for block in after.content)

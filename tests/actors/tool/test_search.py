@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from actors.tool import scan
+from actors.tool.table import ToolOptions
 
 
 @pytest.fixture(params=["rg", "own"])
@@ -29,6 +30,25 @@ def test_matches_are_marked_and_have_their_surroundings(finder: Any) -> None:
     details = output.details
     assert (details["matchCount"], details["fileCount"], details["files"]) == (1, 1, ["d/a.txt"])
     assert details["fileMatches"] == [{"path": "d/a.txt", "count": 1}]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "shown"),
+    [(0, 0, [5, 8]), (2, 0, [3, 4, 5, 6, 7, 8]), (0, 1, [5, 6, 8, 9]), (10**12, 10**12, list(range(1, 11)))],
+)
+def test_the_settings_say_how_much_of_the_surroundings_is_shown(
+    bench: Any, before: int, after: int, shown: list[int]
+) -> None:
+    bench.context.options = ToolOptions(lines_before=before, lines_after=after)
+    bench.write("a", "".join(f"line {n}\n" for n in range(1, 11)))
+    rows = bench.text("search", pattern="line [58]$").splitlines()[1:]
+    assert rows == [f"{'*' if n in (5, 8) else ' '}{n}:line {n}" for n in shown]
+
+
+def test_a_file_is_not_read_beyond_what_can_be_shown(bench: Any) -> None:
+    bench.context.options = ToolOptions(lines_before=10**9, lines_after=10**9)
+    bench.write("a", "hit\n" + f"{'x' * 500}\n" * 4000)
+    assert bench.text("search", pattern="hit").endswith("\n\n[50.0KB combined output limit reached]")
 
 
 def test_case_can_be_ignored_in_two_ways(finder: Any) -> None:
