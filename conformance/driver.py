@@ -21,10 +21,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
 Record = dict[str, Any]
 Match = Mapping[str, Any] | Callable[[Record], bool]
+T = TypeVar("T")
 
 MARK = "CONFORMANCE_RUN"  # inherited by everything that the agent starts: how orphans are told from strangers
 _ABSENT = object()
@@ -94,6 +95,7 @@ class _PipeReader:
         self._fd, self._changed, self._take = fd, changed, take
         self._awake, self._wake = os.pipe()
         self.paused = self.closed = self.ended = False  # closed: given up by us; ended: end of file
+        self._left: int | None = None  # bytes until it pauses by itself
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
@@ -102,9 +104,11 @@ class _PipeReader:
         """Whether nothing more comes."""
         return self.ended or self.closed
 
-    def pause(self, paused: bool) -> None:
+    def pause(self, paused: bool, after: int = 0) -> None:
+        """Pause now, or once `after` more bytes have been read; or go on."""
         with self._changed:
-            self.paused = paused
+            self.paused = paused and not after
+            self._left = after if paused and after else None
             self._changed.notify_all()
 
     def close(self) -> None:
@@ -135,7 +139,15 @@ class _PipeReader:
         poll.poll()
         with self._changed:
             self._changed.wait_for(lambda: self.closed or not self.paused)
-            return b"" if self.closed else os.read(self._fd, 65536)  # inside the lock: nothing is read after pause()
+            return b"" if self.closed else self._read_some()  # inside the lock: nothing is read after pause()
+
+    def _read_some(self) -> bytes:
+        chunk = os.read(self._fd, 65536 if self._left is None else min(self._left, 65536))
+        if self._left is not None:
+            self._left -= len(chunk)
+            if not self._left:
+                self.paused, self._left = True, None
+        return chunk
 
 
 class Process(NamedTuple):
@@ -243,6 +255,18 @@ class Agent:
         """The responses so far to the request `id_`; more than one is a fault of the agent."""
         return [record for record in self.records if matches(record, {"type": "response", "id": id_})]
 
+    @property
+    def faults(self) -> list[str]:
+        """What it did so far that no agent may do, each as a sentence."""
+        with self._changed:
+            return list(self._faults)
+
+    @property
+    def exit_code(self) -> int | None:
+        """None while it runs; minus the signal's number if one killed it."""
+        with self._changed:
+            return self._code
+
     # ---- talking to it -----------------------------------------------------------------------------------------
 
     def send(self, type_: str, /, **fields: Any) -> Any:
@@ -273,6 +297,21 @@ class Agent:
         return self.records[since:]
 
     # ---- waiting -----------------------------------------------------------------------------------------------
+
+    def until(self, look: Callable[[list[Record]], T | None], deadline: float = 20.0) -> T | None:
+        """What `look` says of all records, asked again whenever something new came, as soon as it says anything; None
+        when `deadline` has passed or stdout has ended before that. `look` must not call this object."""
+        found: list[T] = []
+
+        def ask() -> bool:
+            said = look(self._records)
+            if said is not None:
+                found.append(said)
+            return bool(found) or self._out.over
+
+        with self._changed:
+            self._changed.wait_for(ask, deadline)
+        return found[0] if found else None
 
     def wait(self, wanted: Match, *, deadline: float = 20.0, since: int = 0) -> Record:
         """The first record from `since` on that matches, now or within `deadline`. AssertionError if none comes."""
@@ -319,9 +358,9 @@ class Agent:
     def close_stdin(self) -> None:
         self._stdin.close()
 
-    def stop_reading(self) -> None:
-        """Be the client that does not read: once this returns, no byte is taken from stdout."""
-        self._out.pause(True)
+    def stop_reading(self, after: int = 0) -> None:
+        """Be the client that does not read: once this returns, no byte is taken from stdout, or only `after` more."""
+        self._out.pause(True, after)
 
     def resume_reading(self) -> None:
         self._out.pause(False)

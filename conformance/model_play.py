@@ -1,0 +1,191 @@
+"""The model's part in a case: `reply` lines read into what the model server answers, and the gates that steps open.
+
+Owns the named gates of one case and which reply is whose turn. Promises that each reply answers one request, in the
+order of the lines, and that a request beyond them is told by its number.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from conformance.model_scripts import (
+    Control,
+    Delta,
+    Gate,
+    Part,
+    Reply,
+    Step,
+    StreamError,
+    Text,
+    TextScript,
+    Thinking,
+    ToolUse,
+    Usage,
+    error,
+    pieces,
+    raw,
+    text,
+    words,
+)
+from conformance.model_server import Request
+from conformance.names import Names, resolve
+from conformance.shapes import ShapeError, check_shape, match, shorten
+
+Json = Mapping[str, Any]
+_CONTROLS = {"cut": Control.CUT, "hang": Control.HANG, "garbage": Control.GARBAGE}
+_STEPS = ("gate", "pause", *_CONTROLS)
+_PARTS = ("text", "thinking", "tool", "stream_error", *_STEPS)
+_REPLY = ("text", "thinking", "tool", "tools", "parts", "error", "raw", "silent")
+_OPTIONS = ("stop", "usage", "when", "headers", "message", "body", "status", "signature")
+_STOPS = ("stop", "length", "tool", "refusal")
+
+
+class ScriptError(ValueError):
+    """A `reply` that cannot be read."""
+
+
+def _only(value: Any, allowed: Sequence[str], what: str) -> Json:
+    if not isinstance(value, dict):
+        raise ScriptError(f"{what} needs an object, not {shorten(value)}")
+    unknown = sorted(value.keys() - set(allowed))
+    if unknown:
+        raise ScriptError(f"{what} has no field {unknown[0]!r}; allowed are {', '.join(allowed)}")
+    return value
+
+
+class Gates:
+    """The gates of a case by their names; each is made on first use."""
+
+    def __init__(self) -> None:
+        self._gates: dict[str, Gate] = {}
+
+    def __getitem__(self, name: str) -> Gate:
+        return self._gates.setdefault(name, Gate())
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._gates
+
+    def open_all(self) -> None:
+        for gate in self._gates.values():
+            gate.open()
+
+
+def _step(value: Json, gates: Gates) -> Step:
+    ((kind, argument),) = _only(value, _STEPS, "a step of a stream").items() if len(value) == 1 else [("", None)]
+    if kind == "gate" and isinstance(argument, str):
+        return gates[argument]
+    if kind == "pause" and isinstance(argument, int | float):
+        return float(argument)
+    if kind in _CONTROLS and argument is True:
+        return _CONTROLS[kind]
+    raise ScriptError(f"a step is one of {', '.join(_STEPS)} with its value, not {shorten(value)}")
+
+
+def _deltas(value: Any, gates: Gates) -> tuple[Delta, ...]:
+    """A string gives a delta a word, a list the deltas as they are, with steps between them."""
+    if isinstance(value, str):
+        return words(value)
+    if not isinstance(value, list):
+        raise ScriptError(f"a text is a string, or a list of strings and steps, not {shorten(value)}")
+    return tuple(one if isinstance(one, str) else _step(one, gates) for one in value)
+
+
+def _tool(value: Any, gates: Gates) -> ToolUse:
+    fields = _only(value, ("name", "args", "deltas", "id"), "a tool call")
+    if not isinstance(fields.get("name"), str):
+        raise ScriptError(f"a tool call needs a name, not {shorten(fields.get('name'))}")
+    if "deltas" in fields:
+        return ToolUse(fields["name"], _deltas(fields["deltas"], gates), fields.get("id"))
+    args = fields.get("args", {})
+    whole = args if isinstance(args, str) else json.dumps(args, ensure_ascii=False)
+    return ToolUse(fields["name"], pieces(whole, 2), fields.get("id"))
+
+
+def _part(value: Any, gates: Gates) -> Part:
+    fields = _only(value, (*_PARTS, "signature"), "a part")
+    if "text" in fields:
+        return Text(_deltas(fields["text"], gates))
+    if "thinking" in fields:
+        return Thinking(_deltas(fields["thinking"], gates), fields.get("signature", "c2lnbmF0dXJl"))
+    if "tool" in fields:
+        return _tool(fields["tool"], gates)
+    if "stream_error" in fields:
+        return StreamError(str(fields["stream_error"]))
+    return _step(fields, gates)
+
+
+def _parts(fields: Json, gates: Gates) -> tuple[Part, ...]:
+    parts: list[Part] = [_part(one, gates) for one in fields.get("parts", ())]
+    if "thinking" in fields:
+        parts.append(_part({key: fields[key] for key in ("thinking", "signature") if key in fields}, gates))
+    if "text" in fields:
+        parts.append(_part({"text": fields["text"]}, gates))
+    calls = fields.get("tools", []) + ([fields["tool"]] if "tool" in fields else [])
+    return (*parts, *(_tool(call, gates) for call in calls))
+
+
+def _raw(fields: Json, gates: Gates) -> Reply:
+    pieces_: list[bytes | Step] = []
+    for one in fields["raw"] if isinstance(fields["raw"], list) else [fields["raw"]]:
+        if isinstance(one, str):
+            pieces_.append(one.encode("utf-8", "surrogatepass"))
+        elif isinstance(one, dict) and one.keys() == {"hex"}:
+            pieces_.append(bytes.fromhex(one["hex"]))
+        else:
+            pieces_.append(_step(one, gates))
+    return raw(*pieces_, status=fields.get("status", 200), headers=fields.get("headers"))
+
+
+def _error(fields: Json) -> Reply:
+    return error(fields["error"], fields.get("body"), fields.get("headers"), message=fields.get("message", ""))
+
+
+def read_reply(value: Any, gates: Gates) -> Reply:
+    """What a `reply` line says. ScriptError names the field and what is allowed."""
+    if isinstance(value, str):
+        return text(value)
+    fields = _only(value, (*_REPLY, *_OPTIONS), "a reply")
+    if not fields.keys() & set(_REPLY):
+        raise ScriptError(f"a reply needs one of {', '.join(_REPLY)}")
+    if fields.get("stop", "stop") not in _STOPS:
+        raise ScriptError(f"stop is {shorten(fields['stop'])}; allowed are {', '.join(_STOPS)}")
+    if "raw" in fields:
+        return _raw(fields, gates)
+    if "error" in fields:
+        return _error(fields)
+    if "silent" in fields:
+        return Reply(answers=False)
+    usage = Usage(**_only(fields["usage"], Usage._fields, "usage")) if "usage" in fields else None
+    return Reply(_parts(fields, gates), stop=fields.get("stop"), usage=usage, headers=fields.get("headers"))
+
+
+class ModelPlay:
+    """Answers the requests of one case; give it to a `ModelServer` as its default."""
+
+    def __init__(self, replies: Sequence[Any], gates: Gates, names: Names) -> None:
+        self._guard = threading.Lock()
+        self._waiting = [(_when(value), read_reply(resolve(value, names), gates)) for value in replies]
+        self._by_text = TextScript()
+        self._scripted = bool(replies)
+
+    def __call__(self, request: Request) -> Reply:
+        with self._guard:
+            for index, (when, reply) in enumerate(self._waiting):
+                if match(when, request.body, {}).difference is None:
+                    del self._waiting[index]
+                    return reply
+        if self._scripted:
+            return text(f"no reply is scripted for request {request.number}")
+        return self._by_text.reply(request.body)
+
+
+def _when(value: Any) -> Any:
+    when = value.get("when", {"$any": True}) if isinstance(value, dict) else {"$any": True}
+    try:
+        check_shape(when)
+    except ShapeError as problem:
+        raise ScriptError(f"when: {problem}") from problem
+    return when

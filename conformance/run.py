@@ -1,0 +1,72 @@
+"""Runs many cases against one program, several at a time: each has its own model server, home and process.
+
+Owns the threads. Promises that the verdicts come in the order of the cases, whatever finished first.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib import resources
+from pathlib import Path
+
+from conformance.fault import KitError
+from conformance.play import Target, play
+from conformance.transcript import Case, read_case, read_cases
+from conformance.verdict import Verdict, judge, lacking, settle
+
+Tell = Callable[[Verdict], None]
+
+
+def shipped_folder() -> Path:
+    """Where the cases of this distribution are."""
+    return Path(str(resources.files("conformance"))) / "cases"
+
+
+def chosen(paths: Sequence[str], only: Sequence[str], levels: Sequence[str]) -> list[Case]:
+    """The shipped cases, or those of the given files and folders, whose name matches a glob of `only` (or lies in a
+    section named there), and whose level is asked for."""
+    cases = [case for path in paths or [str(shipped_folder())] for case in _read(Path(path))]
+    return [case for case in cases if _named(case.name, only) and (not levels or case.level in levels)]
+
+
+def _read(path: Path) -> list[Case]:
+    return read_cases(path) if path.is_dir() else [read_case(path)]
+
+
+def _named(name: str, only: Sequence[str]) -> bool:
+    return not only or any(fnmatch.fnmatchcase(name, glob) or name.startswith(f"{glob}/") for glob in only)
+
+
+def default_jobs() -> int:
+    """Twice the cores: a case mostly waits."""
+    return 2 * (os.cpu_count() or 1)
+
+
+def run_case(case: Case, target: Target) -> Verdict:
+    """Play and judge. A fault of the kit is a verdict too."""
+    absent = lacking(case, target.profile.lacks)
+    if absent is not None:
+        return absent
+    try:
+        return judge(case, play(case, target))
+    except KitError as problem:
+        return Verdict(case, "error", str(problem), (), 0.0)
+    except Exception as problem:  # one broken case must not hide the others
+        where = traceback.format_exc(limit=-3)
+        return Verdict(case, "error", f"{type(problem).__name__}: {problem}", (), 0.0, stderr=where)
+
+
+def run(cases: Iterable[Case], target: Target, jobs: int, tell: Tell = lambda verdict: None) -> list[Verdict]:
+    """All verdicts. `tell` is called with each as it is reached, from several threads."""
+
+    def one(case: Case) -> Verdict:
+        verdict = run_case(case, target)
+        tell(verdict)
+        return verdict
+
+    with ThreadPoolExecutor(max_workers=jobs) as pool:
+        return settle(pool.map(one, cases))

@@ -1,0 +1,82 @@
+"""Verdicts: what one play says about a program. A missing feature is told apart from a fault, and both from our own.
+
+Pure. `passed`: everything held. `failed`: the program did something else. `missing`: it says itself, or shows, that it
+does not have a feature that the case names under `needs`. `error`: the case or the kit is at fault.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, NamedTuple
+
+from conformance.driver import Record
+from conformance.fault import Fault
+from conformance.play import Played
+from conformance.transcript import Case
+
+Outcome = Literal["passed", "failed", "missing", "error"]
+OUTCOMES: tuple[Outcome, ...] = ("passed", "failed", "missing", "error")
+_UNKNOWN_COMMAND = re.compile(r"unknown command", re.IGNORECASE)
+_UNKNOWN_FLAG = re.compile(r"unknown|unrecognized|unexpected|invalid", re.IGNORECASE)
+
+
+class Verdict(NamedTuple):
+    """`reason` says in one line what is missing or wrong; `faults` are all that were found, the first first."""
+
+    case: Case
+    outcome: Outcome
+    reason: str
+    faults: tuple[Fault, ...]
+    seconds: float
+    events: frozenset[str] = frozenset()  # the types of all records that came
+    stderr: str = ""
+
+
+def lacking(case: Case, lacks: Mapping[str, str]) -> Verdict | None:
+    """The verdict without a play, when the profile says that a needed feature is not there."""
+    for need in case.needs:
+        if need in lacks:
+            return Verdict(case, "missing", f"{need}: {lacks[need]}", (), 0.0)
+    return None
+
+
+def judge(case: Case, played: Played) -> Verdict:
+    """The verdict of one play. Needs of the form `event:` are judged when all cases have been played (`settle`)."""
+    events = frozenset(str(record.get("type")) for record in played.records)
+    missing = (_missing_command(case, played.records) or _missing_flag(case, played)) if played.faults else None
+    outcome: Outcome = "passed" if not played.faults else "missing" if missing else "failed"
+    reason = missing or (played.faults[0].what if played.faults else "")
+    return Verdict(case, outcome, reason, tuple(played.faults), played.seconds, events, played.stderr)
+
+
+def _missing_command(case: Case, records: Sequence[Record]) -> str | None:
+    for record in records:
+        command = record.get("command")
+        unknown = record.get("type") == "response" and record.get("success") is False
+        if unknown and command in case.needs and _UNKNOWN_COMMAND.search(str(record.get("error"))):
+            return f"it answers: {record['error']}"
+    return None
+
+
+def _missing_flag(case: Case, played: Played) -> str | None:
+    if played.records or not _UNKNOWN_FLAG.search(played.stderr):
+        return None
+    flags = [need.removeprefix("flag:") for need in case.needs if need.startswith("flag:")]
+    refused = [flag for flag in flags if flag in played.stderr]
+    return f"it refuses the flag {refused[0]}" if refused else None
+
+
+def settle(verdicts: Iterable[Verdict]) -> list[Verdict]:
+    """Failures that come from an event which the program never sent in any case, told as missing."""
+    all_ = list(verdicts)
+    seen = frozenset().union(*(verdict.events for verdict in all_))
+    return [_settled(verdict, seen) for verdict in all_]
+
+
+def _settled(verdict: Verdict, seen: frozenset[str]) -> Verdict:
+    wanted = [need.removeprefix("event:") for need in verdict.case.needs if need.startswith("event:")]
+    never = [event for event in wanted if event not in seen]
+    if verdict.outcome != "failed" or not never:
+        return verdict
+    return verdict._replace(outcome="missing", reason=f"it never sends {never[0]}")

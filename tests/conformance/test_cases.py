@@ -1,0 +1,37 @@
+"""The shipped cases against our own program."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conformance.play import Target
+from conformance.profile import read_profile
+from conformance.report import as_text
+from conformance.run import chosen, default_jobs, run
+
+
+def program() -> list[str]:
+    script = Path(sys.executable).with_name("atomic")
+    return (
+        [str(script), "--mode", "rpc"] if script.exists() else [sys.executable, "-m", "runtime.main", "--mode", "rpc"]
+    )
+
+
+@pytest.mark.timeout(240)
+def test_our_program_passes_every_case() -> None:
+    verdicts = run(chosen([], [], []), Target(program(), read_profile("atomic"), 20.0), default_jobs())
+    assert {verdict.outcome for verdict in verdicts} == {"passed"}, as_text(verdicts, program())
+
+
+def test_the_command_runs_a_case_and_lists_them() -> None:
+    kit = [sys.executable, "-m", "conformance"]
+    words = [*kit, "run", "--only", "framing/unknown-command", "--", *program()]
+    run_ = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (run_.returncode, run_.stderr) == (0, "")
+    assert "framing/unknown-command" in run_.stdout
+    listed = subprocess.run([*kit, "list"], capture_output=True, text=True, check=True)
+    assert "unknown-command" in listed.stdout

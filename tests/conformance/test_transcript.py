@@ -1,0 +1,127 @@
+"""The reader of cases: a good one is read whole, a bad one is refused with file, line, value and what is allowed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.run import shipped_folder
+from conformance.transcript import Case, CaseError, parse_case, read_cases
+
+HEADER: dict[str, Any] = {
+    "format": 1,
+    "title": "a title",
+    "level": "contract",
+    "shows": {"file": "rpc-protocol.md", "heading": "bash", "says": "something"},
+}
+
+
+def parse(*lines: Any, header: dict[str, Any] | None = None) -> Case:
+    rows = [header or HEADER, *lines]
+    text = "\n".join(row if isinstance(row, str) else json.dumps(row) for row in rows)
+    return parse_case(text, "bash/x", "x.jsonl")
+
+
+def refusal(*lines: Any, header: dict[str, Any] | None = None) -> str:
+    with pytest.raises(CaseError) as refused:
+        parse(*lines, header=header)
+    return str(refused.value)
+
+
+SEND = {"send": {"id": "1", "type": "get_state"}}
+
+
+def test_a_case_is_read_whole() -> None:
+    case = parse(
+        {"reply": "hello"},
+        "",
+        {"send": [{"type": "bash", "command": "ls"}, {"type": "nonsense"}]},
+        {"expect": {"type": "response", "data": {"x": {"$bind": "x"}}}, "as": "answer", "deadline": 30},
+        {"none": {"id": "{{x}}"}, "after": "answer"},
+        header={**HEADER, "needs": ["event:agent_settled"], "start": {"files": {"cwd/a": "text"}}, "waive": ["runs"]},
+    )
+    assert (case.name, case.level, case.replies, case.waive) == ("bash/x", "contract", ("hello",), ("runs",))
+    assert case.needs == ("event:agent_settled", "bash")  # a command that the protocol does not know is no need
+    assert [(step.line, step.verb) for step in case.steps] == [(4, "send"), (5, "expect"), (6, "none")]
+    assert case.steps[1].options == {"as": "answer", "deadline": 30}
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"format": 2}, "x.jsonl:1: the header: format is 2; allowed is 1"),
+        ({"level": "must"}, 'level is "must"; allowed is one of contract, reference, stricter'),
+        ({"tittle": "x"}, "no field 'tittle'; allowed are format, title"),
+        ({"needs": "bash"}, 'needs is "bash"; allowed is a list of strings'),
+        ({"shows": {"file": "a"}}, "shows lacks heading, says"),
+        ({"start": {"file": {}}}, "start has no field 'file'"),
+        ({"start": {"files": {"/etc/x": "a"}}}, "begin with one of home, agent, cwd, sessions"),
+        ({"start": {"args": ["{{nope}}"]}}, "the name 'nope' is used before it is bound"),
+    ],
+)
+def test_a_header_is_refused_by_its_field(change: dict[str, Any], told: str) -> None:
+    assert told in refusal(SEND, header={**HEADER, **change})
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("{", "x.jsonl:2: not JSON"),
+        ("[1]", "a line is a JSON object, not [1]"),
+        ({"sent": {}}, "a step has exactly one verb, not sent; there are send, raw"),
+        ({"send": {}, "expect": {}}, "exactly one verb, not send, expect"),
+        ({"send": 5}, "the step send: send is 5; allowed is a command or a list of commands"),
+        ({**SEND, "as": "x"}, "the step send has no field 'as'; allowed are send, repeat"),
+        ({"expect": {"type": {"$tpye": 1}}}, "$tpye: no such matcher"),
+        ({"expect": "agent_end"}, "the shape of a record"),
+        ({"count": {"type": "x"}}, "the step count lacks is"),
+        ({"signal": "TREM"}, "a signal such as TERM"),
+        ({"expect": {"id": "{{x}}"}}, "the name 'x' is used before it is bound; known are agent, cwd"),
+        ({"send": {"type": "prompt", "message": "{{n}}"}}, "the name 'n'"),
+        ({"expect": {"type": "x"}, "after": "nobody"}, "no line has the label 'nobody'"),
+        ({"order": ["a", "b"]}, "no line has the label 'a'"),
+        ({"raw": {"hex": 5}}, "allowed is a string"),
+        ({"sequence": [{"many": "x"}]}, "the shape of a record"),
+    ],
+)
+def test_a_step_is_refused_by_its_line(line: Any, told: str) -> None:
+    assert told in refusal(line)
+
+
+def test_a_label_is_given_once() -> None:
+    lines = [{"expect": {"type": "a"}, "as": "one"}, {"sequence": [{"expect": {"type": "b"}, "as": "one"}]}]
+    assert refusal(*lines) == "x.jsonl:3: the label 'one' is taken by an earlier line"
+
+
+def test_a_reply_stands_above_the_steps() -> None:
+    assert "a reply stands above the first step" in refusal(SEND, {"reply": "late"})
+
+
+def test_a_case_without_steps_or_lines_is_refused() -> None:
+    assert "the case has no steps" in refusal({"reply": "x"})
+    with pytest.raises(CaseError, match="the file is empty"):
+        parse_case("\n\n", "x", "x.jsonl")
+
+
+def test_the_shipped_cases_read_and_their_titles_are_their_own() -> None:
+    cases = read_cases(shipped_folder())
+    titles = [case.title for case in cases]
+    assert len(cases) >= 18
+    assert sorted(title for title in titles if titles.count(title) > 1) == []
+    assert sorted({case.name for case in cases if case.name.count("/") != 1}) == []
+
+
+def test_every_verb_and_option_is_told_in_the_document() -> None:
+    from conformance.rules import RULES
+    from conformance.shapes import MATCHERS
+    from conformance.verbs import VERBS
+
+    root = Path(__file__).resolve().parents[2]
+    text = (root / "docs" / "conformance" / "transcript.md").read_text(encoding="utf-8")
+    words = [f'"{verb}"' for verb in VERBS] + [f'"{name}"' for name in MATCHERS] + [f"`{rule}`" for rule in RULES]
+    options = {option for verb in VERBS.values() for option in verb.options}
+    assert [word for word in words if word not in text] == []
+    assert sorted(option for option in options if f'"{option}"' not in text and f"`{option}`" not in text) == []
