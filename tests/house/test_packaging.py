@@ -53,7 +53,10 @@ def test_the_wheel_holds_nothing_beside_the_packages(wheel: dict[str, str]) -> N
 def test_the_wheel_installs_the_command(wheel: dict[str, str]) -> None:
     points = ConfigParser()
     points.read_string(member(wheel, "entry_points.txt"))
-    assert dict(points["console_scripts"]) == {"atomic": "runtime.main:main", "atomic-conformance": "conformance.cli:main"}
+    assert dict(points["console_scripts"]) == {
+        "atomic": "runtime.main:main",
+        "atomic-conformance": "conformance.cli:main",
+    }
 
 
 def test_the_wheel_tells_its_name_its_pythons_and_its_licence(wheel: dict[str, str]) -> None:
