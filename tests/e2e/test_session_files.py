@@ -173,7 +173,7 @@ def test_a_version_that_is_none_is_refused_and_the_file_stays(
 def test_an_old_file_keeps_what_is_nested_too_deep_and_tells_what_it_loses(
     agent: Start, home: Any, tmp_path: Path
 ) -> None:
-    deep = b'{"type":"custom","customType":"x","data":' + b"[" * 5000 + b"]" * 5000 + b"}\n"
+    deep = b'{"type":"custom","customType":"x","data":' + b"[" * 100_000 + b"]" * 100_000 + b"}\n"
     first = stored(tmp_path / "v1.jsonl", home.cwd, "hi", "there", version=None, more=deep + b"torn {\n")
     second = stored(tmp_path / "v2.jsonl", home.cwd, "hi", version="2.0", more=b"torn {\n" + deep)
     with agent() as a:
