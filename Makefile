@@ -16,7 +16,7 @@ PYTHON ?=
 CANDIDATES := $(if $(PYTHON),'$(PYTHON)',python3.13 python3.12 python3.11 python3)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test simulate interop check contract reference format clean compile
+.PHONY: help demo test simulate interop check contract reference schema format clean compile
 
 help:
 	@echo "make demo     play a short conversation against atomic --mode rpc (no key needed)"
@@ -26,6 +26,7 @@ help:
 	@echo "make check    format, lint, types and import layers"
 	@echo "make contract write anew, in docs/protocol.md, which tests show what it promises"
 	@echo "make reference write docs/reference.md anew from the types of the wire"
+	@echo "make schema   write docs/schema/ anew from the types of the wire"
 	@echo "make format   format the sources and sort their imports"
 	@echo "make clean    remove .venv and the tools' caches"
 
@@ -57,6 +58,9 @@ compile: $(VENV)/.installed
 
 reference: $(VENV)/.installed-dev
 	@$(PY) -m tests.house.reference_page
+
+schema: $(VENV)/.installed-dev
+	@$(PY) -m tests.house.schema_files
 
 contract: $(VENV)/.installed-dev
 	@$(PY) -m tests.house.contract_table

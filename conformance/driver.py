@@ -193,11 +193,18 @@ def _await_end(pid: int, seconds: float) -> None:
 
 class Agent:
     """A running `command` (`--mode rpc` included). A context manager: leaving it closes stdin, waits for the exit, and
-    raises AssertionError for every fault of the protocol that was seen. Deadlines are seconds."""
+    raises AssertionError for every fault of the protocol that was seen; `check` tells those of one line, such as
+    `conformance.schema_check.check_line`. Deadlines are seconds."""
 
     def __init__(
-        self, command: Sequence[str], *, cwd: str | Path | None = None, env: Mapping[str, str] | None = None
+        self,
+        command: Sequence[str],
+        *,
+        cwd: str | Path | None = None,
+        env: Mapping[str, str] | None = None,
+        check: Callable[[bytes], list[str]] | None = None,
     ) -> None:
+        self._check = check
         self.mark = f"{os.getpid()}-{uuid.uuid4().hex}"
         self._changed = threading.Condition()
         self._records: list[Record] = []
@@ -458,6 +465,10 @@ class Agent:
                 self._records.append(parse_record(raw))
             except ValueError as error:
                 self._faults.append(f"line {len(self._raw)} of stdout is not one JSON object ({error}): {raw[:200]!r}")
+                continue
+            if self._check is not None:
+                faults = (f"line {len(self._raw)} of stdout: {fault}" for fault in self._check(raw))
+                self._faults += (f"{fault} in {raw[:200]!r}" for fault in faults)
 
     def _take_stderr(self, chunk: bytes) -> None:
         self._stderr += chunk

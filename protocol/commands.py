@@ -208,7 +208,9 @@ class UserBash(_Command, frozen=True):
 
 
 class AbortBash(_Command, frozen=True):
-    """`request_id` is the `id` of the bash command as raw bytes, to be compared as it stands; `Raw(b"")` means all."""
+    """Cancels the shell requests whose `id` is `request_id`, compared as it stands; without it, all.
+
+    They are raw bytes; `Raw(b"")` is the absent one."""
 
     request_id: Raw = NO_ID
 

@@ -1,17 +1,24 @@
 """Events that the agent streams to its client, apart from responses.
 
 Source: contract `rpc-protocol.md`, "Events", and the events that the reference sends beyond it (`spec/rpc.md`).
-`Raw` fields hold JSON that was encoded once, for the journal, and is copied from there.
+`Raw` fields hold JSON that was encoded once, for the journal, and is copied from there; `holds` names what it is, for
+the schema.
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from msgspec import UNSET, Raw, Struct, UnsetType, field
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
-from protocol.messages import ToolCall, Usage
+from protocol.messages import ToolCall, Usage, UserContent
 from protocol.model import Model, ThinkingLevel
+
+MessageJson = Annotated[Raw, Meta(extra={"holds": "Message"})]
+ToolResultJson = Annotated[Raw, Meta(extra={"holds": "ToolResultMessage"})]
+EntryJson = Annotated[Raw, Meta(extra={"holds": "Entry"})]
+# msgspec reads nothing but `null` into `Raw | None`
+CompactionResultJson = Annotated[Any, Meta(extra={"holds": "CompactionResult"})]
 
 # ---- assistantMessageEvent: what a streaming reply grew by -------------------------------------------------------
 
@@ -100,7 +107,7 @@ class AgentEnd(Struct, rename="camel", tag_field="type", tag="agent_end"):
     """A run is over. `messages` are those of this run only; what follows on its own is another run. `will_retry`, told
     with `--rpc-compat pi`, says that the next one repeats the request that failed, on this model or on another."""
 
-    messages: list[Raw]
+    messages: list[MessageJson]
     will_retry: bool | UnsetType = UNSET
 
 
@@ -113,12 +120,12 @@ class TurnStart(Struct, rename="camel", tag_field="type", tag="turn_start"):
 
 
 class TurnEnd(Struct, rename="camel", tag_field="type", tag="turn_end"):
-    message: Raw
-    tool_results: list[Raw]
+    message: MessageJson
+    tool_results: list[ToolResultJson]
 
 
 class MessageStart(Struct, rename="camel", tag_field="type", tag="message_start"):
-    message: Raw
+    message: MessageJson
 
 
 class MessageUpdate(Struct, rename="camel", tag_field="type", tag="message_update"):
@@ -130,7 +137,14 @@ class MessageUpdate(Struct, rename="camel", tag_field="type", tag="message_updat
 
 
 class MessageEnd(Struct, rename="camel", tag_field="type", tag="message_end"):
-    message: Raw
+    message: MessageJson
+
+
+class ToolExecutionResult(Struct, rename="camel"):
+    """What a tool gave: all of it, or all so far. `details` is any JSON value; each tool has its own."""
+
+    content: list[UserContent]
+    details: Any = UNSET
 
 
 class ToolExecutionStart(Struct, rename="camel", tag_field="type", tag="tool_execution_start"):
@@ -145,13 +159,13 @@ class ToolExecutionUpdate(Struct, rename="camel", tag_field="type", tag="tool_ex
     tool_call_id: str
     tool_name: str
     args: Any
-    partial_result: Any
+    partial_result: ToolExecutionResult
 
 
 class ToolExecutionEnd(Struct, rename="camel", tag_field="type", tag="tool_execution_end"):
     tool_call_id: str
     tool_name: str
-    result: Any
+    result: ToolExecutionResult
     is_error: bool
 
 
@@ -179,7 +193,7 @@ class SessionInfoChanged(Struct, rename="camel", tag_field="type", tag="session_
 
 
 class EntryAppended(Struct, rename="camel", tag_field="type", tag="entry_appended"):
-    entry: Raw
+    entry: EntryJson
 
 
 class ModelChanged(Struct, rename="camel", tag_field="type", tag="model_changed"):
@@ -235,7 +249,7 @@ class CompactionEnd(Struct, rename="camel", tag_field="type", tag="compaction_en
     followed by a failure."""
 
     reason: CompactionReason
-    result: Any  # msgspec reads nothing but `null` into `Raw | None`
+    result: CompactionResultJson | None
     aborted: bool
     will_retry: bool
     error_message: str | UnsetType = UNSET
@@ -269,3 +283,35 @@ class ExtensionError(Struct, rename="camel", tag_field="type", tag="extension_er
     extension_path: str
     event: str
     error: str
+
+
+Event = (
+    AgentStart
+    | AgentEnd
+    | AgentSettled
+    | TurnStart
+    | TurnEnd
+    | MessageStart
+    | MessageUpdate
+    | MessageEnd
+    | ToolExecutionStart
+    | ToolExecutionUpdate
+    | ToolExecutionEnd
+    | QueueUpdate
+    | BashExecutionUpdate
+    | SessionInfoChanged
+    | EntryAppended
+    | ModelChanged
+    | ThinkingLevelChanged
+    | ModelFallbackStart
+    | ModelFallbackEnd
+    | AutoRetryStart
+    | AutoRetryEnd
+    | CompactionStart
+    | CompactionEnd
+    | SummarizationRetryScheduled
+    | SummarizationRetryAttemptStart
+    | SummarizationRetryFinished
+    | AgentContinueError
+    | ExtensionError
+)

@@ -8,12 +8,12 @@ Source: contract `rpc-protocol.md`, "Commands" and "Error Handling".
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from protocol.commands import COMMAND_NAMES, QueueMode
-from protocol.events import CompactionReason
+from protocol.events import CompactionReason, EntryJson, MessageJson
 from protocol.json_text import encode
 from protocol.model import Model, ThinkingLevel
 
@@ -56,7 +56,9 @@ Disposition = Literal["started", "queued", "handled"]
 
 
 class Accepted(Struct):
-    """Data of `prompt`, `steer` and `follow_up` with `--rpc-compat pi`. Nothing handles a prompt without a run yet."""
+    """Data of `prompt`, `steer` and `follow_up` with `--rpc-compat pi`.
+
+    Nothing handles a prompt without a run yet."""
 
     disposition: Disposition
 
@@ -79,8 +81,9 @@ class Released(Struct):
 
 
 class SessionState(Struct, rename="camel"):
-    """Data of `get_state`. `pending_message_count` counts both visible queues; `session_file` is absent in memory. The
-    contract does not show what has a default."""
+    """Data of `get_state`. `pending_message_count` counts both visible queues; `session_file` is absent in memory.
+
+    The contract does not show what has a default."""
 
     model: Model | None
     thinking_level: ThinkingLevel
@@ -104,7 +107,7 @@ class SessionState(Struct, rename="camel"):
 
 
 class MessageList(Struct):
-    messages: list[Raw]
+    messages: list[MessageJson]
 
 
 class TokenTotals(Struct, rename="camel"):
@@ -143,7 +146,7 @@ class LastAssistantText(Struct):
 
 
 class EntryList(Struct, rename="camel"):
-    entries: list[Raw]
+    entries: list[EntryJson]
     leaf_id: str | None
 
 
@@ -197,13 +200,13 @@ class LoggedIn(Catalogue, rename="camel", kw_only=True):
     """Data of a `login_provider` that succeeded; `type` is absent after OAuth."""
 
     provider: str
-    cancelled: bool = False
+    cancelled: Annotated[bool, Meta(extra_json_schema={"const": False})] = False
     type: Literal["api_key"] | UnsetType = UNSET
 
 
 class LoginCancelled(Struct):
     provider: str
-    cancelled: bool = True
+    cancelled: Annotated[bool, Meta(extra_json_schema={"const": True})] = True
 
 
 class AuthStatus(Struct):
@@ -325,7 +328,9 @@ class SourceInfo(Struct, rename="camel"):
 
 
 class SlashCommand(Struct, rename="camel"):
-    """`location` and `path` are the contract's; `source_info` is what the reference sends beside them."""
+    """What a prompt can call as `/name`. `location` is absent for extensions.
+
+    `location` and `path` are the contract's; `source_info` is what the reference sends beside them."""
 
     name: str
     source: Literal["extension", "prompt", "skill"]
@@ -357,3 +362,47 @@ class Shortcut(Struct):
 
 class ShortcutList(Struct):
     shortcuts: list[Shortcut]
+
+
+# ---- which command is answered with what -------------------------------------------------------------------------
+
+TreeJson = Annotated[Raw, Meta(extra={"holds": "SessionTree"})]
+
+DATA: dict[str, Any] = {
+    "prompt": Accepted | UnsetType,
+    "steer": Accepted | UnsetType,
+    "follow_up": Accepted | UnsetType,
+    "clear_queue": QueuedTexts,
+    "resume_queued_messages": Released,
+    "get_state": SessionState,
+    "get_messages": MessageList,
+    "get_session_stats": SessionStats,
+    "get_last_assistant_text": LastAssistantText,
+    "get_entries": EntryList,
+    "get_tree": TreeJson,
+    "get_fork_messages": ForkMessageList,
+    "set_model": Model,
+    "cycle_model": CycledModel | None,
+    "get_available_models": Catalogue,
+    "refresh_models": RefreshedCatalogue,
+    "login_provider": LoggedIn | LoginCancelled,
+    "save_provider_credential": Catalogue,
+    "logout_provider": LoggedOut,
+    "set_thinking_level": EffectiveLevel | UnsetType,
+    "cycle_thinking_level": EffectiveLevel | None,
+    "get_available_thinking_levels": LevelList,
+    "compact": CompactionResult,
+    "bash": BashResult,
+    "user_bash": BashResult,
+    "new_session": Cancelled,
+    "switch_session": Cancelled,
+    "import_session": Cancelled,
+    "fork": Forked,
+    "clone": Cancelled,
+    "navigate_tree": Navigated,
+    "export_html": ExportedPath,
+    "get_commands": SlashCommandList,
+    "get_command_completions": CompletionList,
+    "get_shortcuts": ShortcutList,
+}
+"""What `data` of a success is. `UnsetType`: it may be absent. A command that is not here has none."""

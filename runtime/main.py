@@ -25,6 +25,7 @@ SUBCOMMANDS = {
     "completions": "runtime.completions",
     "doctor": "runtime.doctor",
     "export": "runtime.export_command",
+    "schema": "runtime.schema_command",
     "sessions": "runtime.session_list",
 }
 """Each has `run(argv, env, cwd)`, which gives the exit code. Only the first word of the command line can name one."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
-from msgspec import UNSET, Raw, Struct
+from msgspec import Raw, Struct
 
 from actors.mail import QueueKind
 from actors.tool.table import ToolOutput
@@ -21,6 +21,7 @@ from protocol.events import (
     MessageStart,
     QueueUpdate,
     ToolExecutionEnd,
+    ToolExecutionResult,
     ToolExecutionStart,
     TurnEnd,
     TurnStart,
@@ -287,12 +288,9 @@ class Run:
         return self._end_turn() + self._poll("steering")
 
 
-def result_of(output: ToolOutput) -> dict[str, object]:
+def result_of(output: ToolOutput) -> ToolExecutionResult:
     """A tool's result as `tool_execution_update` and `tool_execution_end` show it."""
-    shown: dict[str, object] = {"content": output.content}
-    if output.details is not UNSET:
-        shown["details"] = output.details
-    return shown
+    return ToolExecutionResult(output.content, output.details)
 
 
 def failure(text: str) -> ToolOutput:

@@ -250,6 +250,15 @@ def test_what_the_child_inherits_is_only_the_environment_that_was_given(child: l
 
 # ---- pure parts ----------------------------------------------------------------------------------------------------
 
+
+def test_what_the_check_of_the_lines_finds_is_told_at_the_end(child: list[str]) -> None:
+    agent = Agent(child, check=lambda line: ["it is loud"] if b"LOUD" in line else [])
+    agent.request("echo")
+    agent.request("LOUD")
+    with pytest.raises(AssertionError, match=r"line 2 of stdout: it is loud in b'.*LOUD"):
+        agent.close()
+
+
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),

@@ -15,6 +15,7 @@ import pytest
 
 from conformance.driver import Agent
 from conformance.model_server import ModelServer
+from conformance.schema_check import check_line
 from tests.house.contract_table import claims, unseen
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -130,7 +131,9 @@ def agent(home: Home, watched: list[Agent]) -> Iterator[Callable[..., Agent]]:
             # without an installed script the packages are found by path, since the working folder is another one
             path = {"PYTHONPATH": str(ROOT)} if "-m" in command[:2] else {}
             environment = {**home.environment(), **path, **(env or {})}
-            watched.append(running.enter_context(Agent(command, cwd=cwd or home.cwd, env=environment)))
+            watched.append(
+                running.enter_context(Agent(command, cwd=cwd or home.cwd, env=environment, check=check_line))
+            )
             return watched[-1]
 
         yield start

@@ -14,6 +14,7 @@ import pytest
 
 from conformance.driver import Agent, line
 from conformance.model_server import ModelServer, gate
+from conformance.schema_check import check_line
 
 Start = Callable[..., Agent]
 Record = dict[str, Any]
@@ -419,7 +420,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Any:
     command = [str(Path(sys.executable).with_name("atomic")), "--mode", "rpc", "--no-session"]
     home = tmp_path_factory.mktemp("home")
     env = {"PATH": os.environ["PATH"], "HOME": str(home), "ATOMIC_CODING_AGENT_DIR": str(home / "agent")}
-    with Agent(command, cwd=home, env=env) as running:
+    with Agent(command, cwd=home, env=env, check=check_line) as running:
         yield running
 
 

@@ -16,6 +16,7 @@ import pytest
 
 from conformance.driver import Agent
 from conformance.model_server import ModelServer, error, gate, text, thinking, tool
+from conformance.schema_check import check_line
 from protocol import entries, events, messages, model, responses
 from protocol.codec import encode, read_command
 from protocol.commands import COMMANDS, command_name
@@ -251,7 +252,7 @@ def sent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Record]]:
         where = ["--session-dir", str(home.sessions), "--provider", "fa", "--model", "think", "--approve"]
         command = [*program(), "--mode", "rpc", *where]
         environment = {**home.environment(), "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
-        a = running.enter_context(Agent(command, cwd=home.cwd, env=environment))
+        a = running.enter_context(Agent(command, cwd=home.cwd, env=environment, check=check_line))
         play(a, server, root)
         yield a.records
 

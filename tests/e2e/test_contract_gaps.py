@@ -13,6 +13,7 @@ import pytest
 
 from conformance.driver import Agent, line
 from conformance.model_server import ModelServer, error, gate, text
+from conformance.schema_check import check_line
 from tests.e2e.conftest import ROOT, Home, program
 
 Start = Callable[..., Agent]
@@ -151,7 +152,7 @@ def test_a_field_that_is_missing_or_wrong_is_named(agent: Start) -> None:
 def test_without_any_model_a_prompt_is_refused(home: Home, watched: list[Agent]) -> None:
     home.write_models({"providers": {}})
     environment = {**home.environment(), "PYTHONPATH": str(ROOT)}
-    with Agent([*program(), "--mode", "rpc", "--no-session"], cwd=home.cwd, env=environment) as a:
+    with Agent([*program(), "--mode", "rpc", "--no-session"], cwd=home.cwd, env=environment, check=check_line) as a:
         watched.append(a)
         assert a.request("get_state")["data"]["modelFallbackReason"] == "no-models-available"
         assert refusal(a, "prompt", message="x").startswith("No API key found for the selected model.")

@@ -14,6 +14,7 @@ import pytest
 
 from conformance.driver import Agent, line
 from conformance.model_server import ModelServer
+from conformance.schema_check import check_line
 
 Start = Callable[..., Agent]
 Record = dict[str, Any]
@@ -144,7 +145,7 @@ def locked(home: Any, watched: list[Agent]) -> Callable[..., Agent]:
     def start(*args: str) -> Agent:
         home.write_settings({"defaultProvider": "gone", "defaultModel": "m"})
         command, cwd, env = program_without_model(home)
-        watched.append(Agent([*command, *args], cwd=cwd, env=env))
+        watched.append(Agent([*command, *args], cwd=cwd, env=env, check=check_line))
         return watched[-1]
 
     return start

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from conformance.driver import Agent, line
 from conformance.model_server import ModelServer
+from conformance.schema_check import check_line
 from protocol.commands import COMMAND_NAMES
 
 Record = dict[str, Any]
@@ -124,7 +125,7 @@ def program(tmp_path_factory: pytest.TempPathFactory, model: ModelServer) -> Ite
     (root / "notes.md").write_text("keep me\n")
     command = [str(Path(sys.executable).with_name("atomic")), "--mode", "rpc", "--provider", "fa", "--model", "m"]
     env = {"PATH": os.environ["PATH"], "HOME": str(root), "ATOMIC_CODING_AGENT_DIR": str(root / "agent")}
-    with Agent([*command, "--session-dir", str(root / "sessions")], cwd=root, env=env) as running:
+    with Agent([*command, "--session-dir", str(root / "sessions")], cwd=root, env=env, check=check_line) as running:
         yield running
         assert (root / "notes.md").read_text() == "keep me\n"
 

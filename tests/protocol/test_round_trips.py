@@ -10,7 +10,7 @@ import pytest
 from msgspec import Raw, Struct, UnsetType
 from msgspec.structs import fields
 
-from protocol import commands, entries, events, responses
+from protocol import commands, entries, events, responses, ui
 from protocol.codec import encode
 from protocol.messages import Usage
 
@@ -40,7 +40,7 @@ def structs_of(module: Any) -> list[Any]:
     return [each for each in found if each.__module__ == module.__name__ and not each.__name__.startswith("_")]
 
 
-MODULES = (commands, entries, events, responses)
+MODULES = (commands, entries, events, responses, ui)
 EVERY = [each for module in MODULES for each in structs_of(module)]
 
 

@@ -1,0 +1,34 @@
+"""`atomic schema [NAME]`: the JSON Schema of the protocol on stdout, all of it or one part."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from protocol.schema.documents import NAMES, WHOLE, text
+from runtime.stdio import complain
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+USAGE = f"""usage: atomic schema [{{{",".join(NAMES)}}}]
+
+Print the JSON Schema (2020-12) of what goes over stdin and stdout and stands in
+session files: everything, or one part. Each part is whole in itself.
+docs/schema.md tells how to make types and checks from it.
+"""
+
+
+def run(argv: Sequence[str], env: Mapping[str, str], cwd: str) -> int:
+    """The exit code: 2 for a part that there is not."""
+    if list(argv) in (["-h"], ["--help"]):
+        print(USAGE, end="")
+        return 0
+    if len(argv) > 1:
+        complain(f"schema takes one name at most, got {len(argv)}")
+        return 2
+    name = argv[0] if argv else WHOLE
+    if name not in (*NAMES, WHOLE):
+        complain(f"there is no schema {name[:80]!r}; allowed: {', '.join(NAMES)}, or none for everything")
+        return 2
+    print(text(name), end="")
+    return 0
