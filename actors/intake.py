@@ -50,12 +50,12 @@ CLOSING = "atomic is shutting down"
 LOST = "the reader of commands failed"
 
 STOPPED_BY: dict[str, frozenset[str]] = {
-    "abort": frozenset({"prompt"}),
+    "abort": frozenset({"prompt", "navigate_tree"}),
     "abort_compaction": frozenset({"compact", "navigate_tree"}),
     "clear_queue": frozenset({"steer", "follow_up"}),
     "cancel_login_provider": frozenset({"login_provider"}),
 }
-"""What an interrupt stops when it passes it in the held lane."""
+"""What an interrupt stops when it passes it in the held lane; a move in the tree only if it makes a summary."""
 
 Item = tuple[Ticket, Command | Rejected]
 
@@ -182,8 +182,8 @@ class Intake(Actor[IntakeMail]):
 
     def _stop_held(self, interrupt: str) -> None:
         stopped = STOPPED_BY.get(interrupt, frozenset())
-        for place, (ticket, _) in enumerate(self._held):
-            if ticket.command in stopped:
+        for place, (ticket, command) in enumerate(self._held):
+            if ticket.command in stopped and not _is_short_move(command):
                 why = f"{ticket.command} was stopped by {interrupt} before it started"
                 self._held[place] = (ticket, Rejected(ticket.id, ticket.command, why))
 
@@ -248,3 +248,7 @@ class Intake(Actor[IntakeMail]):
         if self._input_over and not self._lines and not self._held and not self._lane_holder and not self._told_end:
             self._told_end = True
             self._root.tell(InputEnded())
+
+
+def _is_short_move(command: Command | Rejected) -> bool:
+    return isinstance(command, commands.NavigateTree) and not command.options.summarize

@@ -307,8 +307,11 @@ class Forked(Struct):
 
 
 class Navigated(Struct, rename="camel"):
+    """`aborted` tells that the summary of the branch was cancelled, so that nothing has moved."""
+
     cancelled: bool
     editor_text: str | UnsetType = UNSET
+    aborted: bool | UnsetType = UNSET
 
 
 class ExportedPath(Struct):

@@ -70,6 +70,8 @@ class SurroundingsReader:
             tools=ToolOptions(
                 settings.search_context_before, settings.search_context_after, settings.auto_resize_images
             ),
+            branch_summary_reserve_tokens=settings.branch_summary_reserve_tokens,
+            session_summary=settings.session_summary_enabled and options.mode == "rpc",
             warnings=tuple(fresh),
         )
 

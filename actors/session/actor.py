@@ -42,12 +42,14 @@ from actors.mail import (
     ToolProgress,
     UseCatalog,
 )
+from actors.session.background import Background
 from actors.session.cycle import PromptCycle
 from actors.session.file import OpenedSession
 from actors.session.handover import HandOver
 from actors.session.history import History
 from actors.session.journal import JournalError
 from actors.session.loop import AgentLoop, Setting
+from actors.session.navigation import Navigation
 from actors.session.outbox import Outbox
 from actors.session.queue_side import QueueSide
 from actors.session.requests.dispatch import Requests
@@ -94,6 +96,8 @@ class Session(Actor[SessionMail]):
             self._numbers.__next__,
         )
         self.side_calls = SideCalls(self.services, self.setting, self.outbox, self.me, self._numbers.__next__)
+        self.background = Background(self)
+        self.navigation = Navigation(self)
         self.requests = Requests(self)
         self.requests.models.choose(first=self.key == 1)
         if self.key == 1 and self.services.name is not None:
@@ -156,7 +160,13 @@ class Session(Actor[SessionMail]):
 
     @property
     def busy(self) -> bool:
-        return self.cycle.busy
+        """Whether no prompt can start and the tree must stay as it is."""
+        return self.cycle.busy or self.compaction_reason is not None
+
+    @property
+    def compaction_reason(self) -> Literal["branchSummary"] | None:
+        """Why the conversation is being shortened now; None: it is not."""
+        return "branchSummary" if self.navigation.summarizing else None
 
     @property
     def leaving(self) -> bool:
@@ -175,7 +185,9 @@ class Session(Actor[SessionMail]):
             self.services.complain(str(error))
 
     def abort(self) -> None:
-        """Ends the run, or the wait for a retry."""
+        """Ends the run, the wait for a retry, the summary of a branch, and what is done in the background."""
+        self.background.cancel()
+        self.navigation.cancel()
         if not self.cycle.cancel_wait():
             self.loop.abort()
 
@@ -196,7 +208,7 @@ class Session(Actor[SessionMail]):
             try:
                 # the session that died may have recorded it before its desk opened the file again
                 if mail.serial not in self._adopted or not self.history.holds(raw):
-                    self.history.record(mail.message, raw, wait=self.busy)
+                    self.history.record(mail.message, raw, wait=self.cycle.busy)
             except JournalError as refused:
                 error = str(refused)
                 self.services.complain(error)

@@ -41,6 +41,7 @@ class PromptCycle:
 
     def start(self, prompt: UserMessage) -> None:
         self.busy = True
+        self._session.background.cancel()
         self._chain = self._new_chain()
         self._session.loop.start((said(prompt),), poll=True)
 
@@ -108,6 +109,7 @@ class PromptCycle:
         self._session.history.settle()
         self.busy = False
         self._session.outbox.event(AgentSettled())
+        self._session.background.begin()
 
     # -- again, on this model or on another
 

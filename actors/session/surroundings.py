@@ -31,4 +31,6 @@ class Surroundings(Struct, frozen=True):
     thinking_budgets: dict[str, int] | None = None
     block_images: bool = False
     tools: ToolOptions = ToolOptions()
+    branch_summary_reserve_tokens: int = 16384
+    session_summary: bool = False
     warnings: tuple[str, ...] = ()

@@ -40,9 +40,9 @@ def retained(messages: Iterable[Message]) -> list[Piece]:
     return merged(pieces)
 
 
-def compacted(messages: Iterable[Message]) -> str:
-    """The stretch as the text that a compaction takes lines out of."""
-    return "\n\n".join(_plain(header, body) for header, body in _sections(messages))
+def compacted(messages: Iterable[Message], result_units: int = RESULT_UNITS) -> str:
+    """The stretch as the text that a compaction takes lines out of. `result_units` (UTF-16) are kept of a result."""
+    return "\n\n".join(_plain(header, body, result_units) for header, body in _sections(messages))
 
 
 def header_of(line: str) -> str:
@@ -100,7 +100,7 @@ def _body(content: str | list[UserContent]) -> list[Piece]:
     return [block for block in blocks if block]
 
 
-def _plain(header: str, body: list[Piece]) -> str:
+def _plain(header: str, body: list[Piece], result_units: int) -> str:
     """A section as text alone. An image is a line of its own; one line feed at the end is not shown."""
     text = ""
     for piece in body:
@@ -108,6 +108,6 @@ def _plain(header: str, body: list[Piece]) -> str:
             text += piece
         else:
             text += "\n[image]\n" if text and not text.endswith("\n") else "[image]\n"
-    if header == RESULT_HEADER and (size := utf16_length(text)) > RESULT_UNITS:
-        text = f"{utf16_cut(text, RESULT_UNITS)}\n\n[{size - RESULT_UNITS} more characters were cut]"
+    if header == RESULT_HEADER and (size := utf16_length(text)) > result_units:
+        text = f"{utf16_cut(text, result_units)}\n\n[{size - result_units} more characters were cut]"
     return header + text.removesuffix("\n")

@@ -133,7 +133,6 @@ def test_the_tree_shows_branches_and_labels(agent: Start) -> None:
 
 @pytest.mark.shows("navigate_tree")
 @pytest.mark.shows("navigate_tree", error="Entry … not found")
-@pytest.mark.shows("navigate_tree", error="navigate_tree with options.summarize is not supported yet")
 @pytest.mark.shows("navigate_tree", error="Wait for the current response to finish before navigating the session tree.")
 def test_navigate_tree(agent: Start, server: ModelServer) -> None:
     with agent() as a:
@@ -147,7 +146,6 @@ def test_navigate_tree(agent: Start, server: ModelServer) -> None:
         labelled = [node["entry"]["id"] for node in nodes(data(a, "get_tree")["tree"]) if node.get("label") == "here"]
         assert labelled == [answer]
         assert refusal(a, "navigate_tree", targetId="nope") == "Entry nope not found"
-        assert "not supported yet" in refusal(a, "navigate_tree", targetId=answer, options={"summarize": True})
         server.script(gate("half "))
         a.request("prompt", message="go")
         busy = "Wait for the current response to finish before navigating the session tree."

@@ -20,6 +20,11 @@ class Facts(NamedTuple):
 
 RUN = ("agent_start", "turn_start", "message_start", "message_update", "message_end", "turn_end", "agent_end")
 TOOLS = ("tool_execution_start", "tool_execution_update", "tool_execution_end")
+SUMMARY_RETRY = (
+    "summarization_retry_scheduled",
+    "summarization_retry_attempt_start",
+    "summarization_retry_finished",
+)
 RETRY = ("auto_retry_start", "auto_retry_end", "model_fallback_start", "model_fallback_end", "model_changed")
 NOT_SAVED = "This session has not been saved yet. Wait for the first assistant response before cloning or forking it."
 NOT_A_SESSION = "Session file is not a valid atomic session: …"
@@ -134,8 +139,12 @@ BEYOND: dict[str, Facts] = {
         (
             "Wait for the current response to finish before navigating the session tree.",
             "Entry … not found",
-            "navigate_tree with options.summarize is not supported yet",
-        )
+            "No model available for summarization",
+            "No API key found for ….",
+            "The model answered without a summary of the branch",
+            "navigate_tree was stopped by … before it started",
+        ),
+        SUMMARY_RETRY,
     ),
     "set_label": Facts(("Entry … not found",)),
     "reload": Facts(),
@@ -171,9 +180,7 @@ CONTRACT_EVENTS: tuple[str, ...] = (
     "compaction_end",
     "auto_retry_start",
     "auto_retry_end",
-    "summarization_retry_scheduled",
-    "summarization_retry_attempt_start",
-    "summarization_retry_finished",
+    *SUMMARY_RETRY,
     "extension_error",
 )
 
@@ -184,9 +191,6 @@ LATER: dict[str, str] = {
     "invoke_shortcut": "extensions",
     "compaction_start": "compaction",
     "compaction_end": "compaction",
-    "summarization_retry_scheduled": "compaction",
-    "summarization_retry_attempt_start": "compaction",
-    "summarization_retry_finished": "compaction",
     "agent_continue_error": "compaction",
     "entry_appended": "extensions",
 }

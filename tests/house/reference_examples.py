@@ -198,7 +198,7 @@ EVENTS: list[Struct] = [
     e.CompactionStart(reason="threshold"),
     e.CompactionEnd(reason="threshold", result=COMPACTED, aborted=False, will_retry=False),
     e.SummarizationRetryScheduled(attempt=1, max_attempts=3, delay_ms=2000, error_message=FAILED),
-    e.SummarizationRetryAttemptStart(source="compaction", reason="threshold"),
+    e.SummarizationRetryAttemptStart(source="branchSummary"),
     e.SummarizationRetryFinished(),
     e.AgentContinueError(source="post_compaction", error_message=FAILED),
 ]

@@ -74,7 +74,7 @@ COMMANDS: dict[str, dict[str, str]] = {
     },
     "Compaction and retry": {
         "compact": "Shorten the context.",
-        "abort_compaction": "Nothing to end yet; succeeds.",
+        "abort_compaction": "End the summary of a branch; succeeds also when none is made.",
         "set_auto_compaction": "Saved; without effect yet.",
         "set_auto_retry": "Whether failures that may pass are tried again. Saved.",
         "abort_retry": "End the wait for a retry, and with it the prompt.",
@@ -96,7 +96,8 @@ COMMANDS: dict[str, dict[str, str]] = {
         "fork": "A new session with what came before a user message; `text` is that message, to be changed.",
         "clone": "A new session with the same history.",
         "navigate_tree": "Move to another place in this session's tree. `editorText` is the user message there, "
-        "to be changed.",
+        "to be changed. With `summarize` the branch that is left is summarized first; `aborted` tells that this was "
+        "cancelled.",
         "set_session_name": "Name the session.",
         "set_label": "Label an entry of the tree; without `label` it is taken away.",
         "export_html": "Write the session as a page; see [export.md](export.md). `path` is told as it was given.",
@@ -143,9 +144,9 @@ EVENTS: dict[str, str] = {
     "entry_appended": "",
     "compaction_start": "",
     "compaction_end": "",
-    "summarization_retry_scheduled": "",
-    "summarization_retry_attempt_start": "",
-    "summarization_retry_finished": "",
+    "summarization_retry_scheduled": "A request outside a run failed; in `delayMs` milliseconds it is tried again.",
+    "summarization_retry_attempt_start": "Now; `source` tells what the request is for.",
+    "summarization_retry_finished": "No retry follows, whatever came of the last one.",
     "agent_continue_error": "",
 }
 

@@ -29,7 +29,7 @@ class Prompting(Group):
             c.SetSteeringMode: lambda ticket, mode: self._set_queue_mode(ticket, "steering", mode),
             c.SetFollowUpMode: lambda ticket, mode: self._set_queue_mode(ticket, "followUp", mode),
             c.AbortRetry: self._abort_retry,
-            c.AbortCompaction: self._nothing_to_cancel,
+            c.AbortCompaction: self._abort_compaction,
             c.CancelLoginProvider: self._nothing_to_cancel,
         }
 
@@ -91,6 +91,10 @@ class Prompting(Group):
     def _abort_retry(self, ticket: Ticket, _: c.AbortRetry) -> None:
         self._session.cycle.cancel_wait()
         self._outbox.ok(ticket)
+
+    def _abort_compaction(self, ticket: Ticket, _: c.AbortCompaction) -> None:
+        self._outbox.ok(ticket)
+        self._session.navigation.cancel()
 
     def _set_queue_mode(self, ticket: Ticket, kind: QueueKind, command: c.SetSteeringMode | c.SetFollowUpMode) -> None:
         key = "steeringMode" if kind == "steering" else "followUpMode"

@@ -46,7 +46,8 @@ class StateRequests(Group):
             setting.level,
             setting.defaults.auto_compaction,
             session.fallback,
-            session.busy,
+            session.cycle.busy,
+            session.compaction_reason,
             session.waiting.view,
             tuple(session.modes.values()),
             history.session_id,
@@ -63,8 +64,8 @@ class StateRequests(Group):
         return SessionState(
             model=self._setting.model,
             thinking_level=self._setting.level,
-            is_streaming=session.busy,
-            is_compacting=False,
+            is_streaming=session.cycle.busy,
+            is_compacting=session.compaction_reason is not None,
             steering_mode=session.modes["steering"],
             follow_up_mode=session.modes["followUp"],
             session_id=history.session_id,
@@ -75,6 +76,7 @@ class StateRequests(Group):
             resource_overlaps=[],
             session_file=history.path or UNSET,
             session_name=history.tree.name or UNSET,
+            compaction_reason=session.compaction_reason or UNSET,
             model_fallback_message=message or UNSET,
             model_fallback_reason=reason or UNSET,
         )
