@@ -261,6 +261,7 @@ def play(a: Agent, server: ModelServer, root: Path) -> None:
     run_tools_and_retries(a, server)
     queue_and_abort(a, server)
     read_everything(a)
+    leave_a_branch(a, server)
     choose_models(a)
     replace_sessions(a, root)
 
@@ -306,6 +307,15 @@ def read_everything(a: Agent) -> None:
     a.request("export_html", deadline=40)
 
 
+def leave_a_branch(a: Agent, server: ModelServer) -> None:
+    """And comes back to it."""
+    entries = a.request("get_entries")["data"]
+    target = next(entry["id"] for entry in entries["entries"] if entry.get("message", {}).get("role") == "assistant")
+    server.script(error(529), text("what was done"))
+    a.request("navigate_tree", targetId=target, options={"summarize": True})
+    a.request("navigate_tree", targetId=entries["leafId"])
+
+
 def choose_models(a: Agent) -> None:
     a.request("set_model", provider="fa", modelId="think")
     a.request("set_model", provider="no", modelId="model")
@@ -333,6 +343,7 @@ def replace_sessions(a: Agent, root: Path) -> None:
 
 LIVE = [example for example in (*RESPONSES, *EVENTS) if _is_sent(example)]
 LIVE = [each for each in LIVE if not {each["type"], each.get("command")} & {*LATER, "get_tree"}]
+LIVE = [each for each in LIVE if each.get("source") != "compaction" or "compaction_start" not in LATER]
 
 
 @pytest.mark.parametrize("example", LIVE, ids=identity)
