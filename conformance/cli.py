@@ -12,11 +12,16 @@ import importlib
 import sys
 from collections.abc import Sequence
 
+from conformance.fault import KitError
+
 # subcommand -> (module, what it does)
 SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "run": ("conformance.run_command", "play cases against a program and report"),
     "list": ("conformance.list_command", "list the cases"),
     "show": ("conformance.show_command", "show one case for a reader"),
+    "replay": ("conformance.replay_command", "replay a recording against a program, and compare"),
+    "compare": ("conformance.compare_command", "compare two recordings"),
+    "convert": ("conformance.convert_command", "convert a recording of the older format"),
 }
 
 
@@ -35,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         module = importlib.import_module(SUBCOMMANDS[options.subcommand][0])
         return int(module.run(options))
-    except (Misuse, ValueError) as problem:
+    except (Misuse, ValueError, OSError, KitError) as problem:
         print(f"{parser.prog}: {problem}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

@@ -10,14 +10,12 @@ from pathlib import Path
 from conformance import report
 from conformance.cli import Misuse
 from conformance.driver import Record
-from conformance.play import Target
-from conformance.profile import detect_profile, read_profile
 from conformance.run import chosen, default_jobs
 from conformance.run import run as run_cases
+from conformance.target_options import add_target_arguments, read_target
 from conformance.transcript import LEVELS
 from conformance.verdict import Verdict
 
-_DEADLINE = 10.0  # seconds for each wait, on a machine that is not starved
 _REPORTS: dict[str, Callable[[Sequence[Verdict], Sequence[str]], str]] = {
     "text": report.as_text, "json": report.as_json, "junit": report.as_junit,
 }  # fmt: skip
@@ -29,9 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", action="append", default=[], metavar="GLOB", help="names of cases, or a section")
     parser.add_argument("--level", action="append", default=[], choices=LEVELS, help="only cases of this level")
     parser.add_argument("--jobs", type=int, default=default_jobs(), help="cases at a time (default: 2 x cores)")
-    parser.add_argument("--profile", help="atomic, pi, or a file: how the program is told where the model is")
     parser.add_argument("--schema", choices=("on", "off"), default="on", help="check each record by the schema")
-    parser.add_argument("--deadline-factor", type=float, default=1.0, help="for slow machines: stretches every wait")
+    add_target_arguments(parser)
     parser.add_argument("--allow-missing", action="store_true", help="exit 0 although features are missing")
     parser.add_argument("--quiet", action="store_true", help="no line for each case")
     parser.add_argument(
@@ -46,26 +43,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """0 when every case passed, 1 when not, 2 when the kit or a case is at fault."""
-    if not options.command:
-        raise Misuse("what is to be tested stands behind --, such as: run -- atomic --mode rpc")
+    target = read_target(options)._replace(check=_check(options.schema))
     for kind, _ in options.report:
         if kind not in _REPORTS:
             raise Misuse(f"--report {kind}: allowed are {', '.join(_REPORTS)}")
     cases = chosen(options.cases, options.only, options.level)
     if not cases:
         raise Misuse("no case is chosen; `list` shows their names")
-    profile = read_profile(options.profile) if options.profile else detect_profile(options.command)
-    target = Target(absolute(options.command), profile, _DEADLINE * options.deadline_factor, _check(options.schema))
     verdicts = run_cases(cases, target, max(1, options.jobs), _teller(options.quiet))
     print("\n" + report.as_text(verdicts, options.command), end="", flush=True)
     for kind, file in options.report:
         Path(file).write_text(_REPORTS[kind](verdicts, options.command), encoding="utf-8")
     return _exit_code(verdicts, options.allow_missing)
-
-
-def absolute(command: Sequence[str]) -> list[str]:
-    """The command with the files that it names by a relative path made absolute: it runs in another folder."""
-    return [str(Path(word).absolute()) if "/" in word and Path(word).exists() else word for word in command]
 
 
 def _exit_code(verdicts: Sequence[Verdict], allow_missing: bool) -> int:

@@ -1,0 +1,135 @@
+"""The command line of the kit: exit codes, misuse in one line, and each subcommand end to end on a small agent."""
+
+from __future__ import annotations
+
+import json
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+from conformance.cli import SUBCOMMANDS, main
+
+AGENT = Path(__file__).with_name("small_agent.py")
+CASE = [
+    {
+        "format": 1,
+        "title": "A prompt settles",
+        "level": "contract",
+        "shows": {"file": "rpc-protocol.md", "heading": "prompt", "says": "something"},
+        "needs": ["event:agent_settled"],
+    },
+    {"send": [{"id": "b", "type": "bash", "command": "x"}, {"id": "1", "type": "prompt", "message": "hi"}]},
+    {"expect": {"type": "response", "id": "b", "success": True}},
+    {"expect": {"type": "agent_settled"}, "deadline": 0.3},
+]
+
+
+@pytest.fixture
+def case(tmp_path: Path) -> str:
+    file = tmp_path / "settles.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in CASE))
+    return str(file)
+
+
+def agent(fault: str = "") -> list[str]:
+    return ["--", sys.executable, "-I", "-S", str(AGENT), f"--break={fault}"]
+
+
+def test_a_program_that_does_it_right_gives_0(case: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", case, *agent()]) == 0
+    assert "ok " in capsys.readouterr().out
+
+
+def test_a_fault_gives_1_and_is_told(case: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", case, *agent("late-delta")]) == 1
+    text = capsys.readouterr().out
+    assert "FAIL settles (contract)" in text
+    assert "rule shell-deltas: a delta after the response of its request" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [("agent_settled", "it never sends agent_settled"), ("no-bash", "it answers: Unknown command: bash")],
+)
+def test_a_missing_feature_is_no_fault_but_no_pass(
+    case: str, fault: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", "--quiet", case, *agent(fault)]) == 1
+    assert told in capsys.readouterr().out
+    assert main(["run", "--quiet", "--allow-missing", case, *agent(fault)]) == 0
+
+
+def test_reports_are_written_for_machines(case: str, tmp_path: Path) -> None:
+    files = {kind: tmp_path / kind for kind in ("json", "junit", "text")}
+    words = [word for kind, file in files.items() for word in ("--report", kind, str(file))]
+    assert main(["run", "--quiet", *words, case, *agent("late-delta")]) == 1
+    report = json.loads(files["json"].read_text())
+    assert report["counts"]["contract"] == {"passed": 0, "failed": 1, "missing": 0, "error": 0}
+    assert report["cases"][0]["faults"][0]["rule"] == "shell-deltas"
+    suite = ElementTree.parse(files["junit"]).getroot().find("testsuite")
+    assert suite is not None
+    assert (suite.get("name"), suite.get("failures")) == ("contract", "1")
+    assert "FAIL settles" in files["text"].read_text()
+
+
+MISUSE = [
+    (["run"], "what is to be tested stands behind --"),
+    (["run", "--only", "no/such", "--", "x"], "no case is chosen"),
+    (["run", "nowhere.jsonl", "--", "x"], "nowhere.jsonl"),
+    (["run", "--report", "html", "f", "--", "x"], "--report html: allowed are text, json, junit"),
+    (["run", "--profile", "nobody", "--", "x"], "no profile 'nobody': neither a file nor one of atomic, pi"),
+    (["show", "no/such"], "no case 'no/such'"),
+    (["replay", "nowhere", "--", "x"], "nowhere"),
+    (["compare", "nowhere", "elsewhere"], "nowhere"),
+]
+
+
+@pytest.mark.parametrize(("words", "told"), MISUSE, ids=[" ".join(row[0]) for row in MISUSE])
+def test_misuse_is_one_line_and_2(words: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 2
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err.count("\n")) == ("", 1)
+    assert told in printed.err
+
+
+def test_a_command_that_does_not_start_is_an_error_of_the_call(case: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--quiet", case, "--", "/no/such/program"]) == 2
+    assert "the command does not start" in capsys.readouterr().out
+
+
+def test_every_subcommand_has_help(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in SUBCOMMANDS:
+        with pytest.raises(SystemExit) as ended:
+            main([name, "--help"])
+        assert ended.value.code == 0
+        assert name in capsys.readouterr().out
+
+
+def test_a_case_is_listed_and_shown(case: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", case]) == 0
+    assert "settles" in capsys.readouterr().out
+    assert main(["show", case]) == 0
+    shown = capsys.readouterr().out
+    assert "needs  event:agent_settled, bash, prompt" in shown
+    assert '  4  expect         {"type": "agent_settled"}  [deadline 0.3]' in shown
+
+
+def test_a_recording_is_replayed_and_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
+    first.write_text('{"recording": 1}\n{"in": {"id": "b", "type": "bash", "command": "x"}}\n{"end": "stdin"}\n')
+    assert main(["replay", str(first), "--write", str(second), *agent()]) == 1  # the first knows no answer yet
+    assert main(["replay", str(second), *agent()]) == 0
+    assert main(["compare", str(second), str(second)]) == 0
+    assert main(["compare", str(first), str(second)]) == 1
+    assert main(["replay", str(second), "--deadline-factor", "0.03", *agent("lost-output")]) == 1
+    assert "data.output" in capsys.readouterr().out
+
+
+def test_a_recording_of_the_older_format_is_converted(tmp_path: Path) -> None:
+    old, new = tmp_path / "old.jsonl", tmp_path / "new.jsonl"
+    old.write_text('{"t": 0, "dir": "in", "line": {"type": "abort"}}\n{"t": 1, "dir": "out-eof", "line": null}\n')
+    assert main(["convert", str(old), str(new)]) == 0
+    assert main(["compare", str(new), str(new)]) == 0
