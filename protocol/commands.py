@@ -35,7 +35,8 @@ class _Command(Struct, frozen=True, kw_only=True, rename="camel", tag_field="typ
 
 
 class Prompt(_Command, frozen=True):
-    """`streaming_behavior` says how to queue while the session is busy; without it a busy session refuses."""
+    """Ask the agent something. `streaming_behavior` says how to queue while the session is busy; without it a busy
+    session refuses."""
 
     message: str
     images: tuple[ImageContent, ...] = ()
@@ -43,36 +44,44 @@ class Prompt(_Command, frozen=True):
 
 
 class Steer(_Command, frozen=True):
+    """Queue a message for the next request to the model."""
+
     message: str
     images: tuple[ImageContent, ...] = ()
 
 
 class FollowUp(_Command, frozen=True):
+    """Queue a message for when the run would end."""
+
     message: str
     images: tuple[ImageContent, ...] = ()
 
 
 class Abort(_Command, frozen=True):
-    pass
+    """End the run, the wait for a retry included."""
 
 
 class ClearQueue(_Command, frozen=True):
-    pass
+    """Take back what is queued."""
 
 
 class PauseQueuedMessages(_Command, frozen=True):
-    pass
+    """Hold what is queued, so that `abort` does not begin it."""
 
 
 class ResumeQueuedMessages(_Command, frozen=True):
-    pass
+    """Let go what is held, with the next prompt."""
 
 
 class SetSteeringMode(_Command, frozen=True):
+    """Whether queued steering messages are delivered together or one at a time."""
+
     mode: QueueMode
 
 
 class SetFollowUpMode(_Command, frozen=True):
+    """Whether queued follow-ups are delivered together or one at a time."""
+
     mode: QueueMode
 
 
@@ -80,19 +89,19 @@ class SetFollowUpMode(_Command, frozen=True):
 
 
 class GetState(_Command, frozen=True):
-    pass
+    """How the session stands."""
 
 
 class GetMessages(_Command, frozen=True):
-    pass
+    """The conversation as the model sees it."""
 
 
 class GetSessionStats(_Command, frozen=True):
-    pass
+    """Counts, tokens and cost of the session."""
 
 
 class GetLastAssistantText(_Command, frozen=True):
-    pass
+    """The text of the last answer."""
 
 
 class GetEntries(_Command, frozen=True):
@@ -102,29 +111,33 @@ class GetEntries(_Command, frozen=True):
 
 
 class GetTree(_Command, frozen=True):
-    pass
+    """The entries of the session as a tree."""
 
 
 class GetForkMessages(_Command, frozen=True):
-    pass
+    """The user messages that `fork` can start before."""
 
 
 # ---- models, credentials, thinking -------------------------------------------------------------------------------
 
 
 class SetModel(_Command, frozen=True):
+    """Use another model; `persist` makes it the default at start."""
+
     provider: str
     model_id: str
     persist: bool = False
 
 
 class CycleModel(_Command, frozen=True):
+    """Use the next model of the scope, or of all that can be used."""
+
     direction: Literal["forward", "backward"] = "forward"
     persist: bool = False
 
 
 class GetAvailableModels(_Command, frozen=True):
-    pass
+    """The models that can be used, and those to cycle through."""
 
 
 class RefreshModels(_Command, frozen=True):
@@ -136,12 +149,16 @@ class RefreshModels(_Command, frozen=True):
 
 
 class LoginProvider(_Command, frozen=True):
+    """Log in to a provider. `login_id` names this login to `cancel_login_provider`."""
+
     provider: str
     auth_type: Literal["api_key", "oauth"] | None = None
     login_id: str | None = None
 
 
 class SaveProviderCredential(_Command, frozen=True):
+    """Store a credential. It is never sent back."""
+
     provider: str
     credential: Annotated[dict[str, Any], Meta(extra={"secret": True})]
 
@@ -150,59 +167,73 @@ class SaveProviderCredential(_Command, frozen=True):
 
 
 class CancelLoginProvider(_Command, frozen=True):
+    """End a login, or all of the provider."""
+
     provider: str
     login_id: str | None = None
 
 
 class LogoutProvider(_Command, frozen=True):
+    """Remove the stored credential of a provider."""
+
     provider: str
 
 
 class SetThinkingLevel(_Command, frozen=True):
+    """How much the model may think; clamped to what it supports."""
+
     level: ThinkingLevel
     persist: bool = False
 
 
 class CycleThinkingLevel(_Command, frozen=True):
-    pass
+    """The next level that the model supports."""
 
 
 class GetAvailableThinkingLevels(_Command, frozen=True):
-    pass
+    """The levels that the model supports, in cycle order."""
 
 
 # ---- compaction and retry ----------------------------------------------------------------------------------------
 
 
 class Compact(_Command, frozen=True):
-    pass
+    """Shorten the context."""
 
 
 class AbortCompaction(_Command, frozen=True):
-    pass
+    """End a compaction."""
 
 
 class SetAutoCompaction(_Command, frozen=True):
+    """Whether a context that is nearly full is shortened by itself."""
+
     enabled: bool
 
 
 class SetAutoRetry(_Command, frozen=True):
+    """Whether failures that may pass are tried again."""
+
     enabled: bool
 
 
 class AbortRetry(_Command, frozen=True):
-    pass
+    """End the wait for a retry."""
 
 
 # ---- shell -------------------------------------------------------------------------------------------------------
 
 
 class Bash(_Command, frozen=True):
+    """Run a shell command for the user. The model sees the result unless `exclude_from_context`."""
+
     command: str
     exclude_from_context: bool = False
 
 
 class UserBash(_Command, frozen=True):
+    """`bash` under another name."""
+
     command: str
     exclude_from_context: bool = False
 
@@ -219,27 +250,37 @@ class AbortBash(_Command, frozen=True):
 
 
 class NewSession(_Command, frozen=True):
+    """Begin a new session. `parent_session` is the path of the one it comes from."""
+
     parent_session: str | None = None
 
 
 class SwitchSession(_Command, frozen=True):
+    """Open the session in a file."""
+
     session_path: str
 
 
 class ImportSession(_Command, frozen=True):
+    """Copy a session file into the session folder and open the copy."""
+
     input_path: str
     cwd_override: str | None = None
 
 
 class Fork(_Command, frozen=True):
+    """A new session with what came before a user message."""
+
     entry_id: str
 
 
 class Clone(_Command, frozen=True):
-    pass
+    """A new session with the same history."""
 
 
 class SetSessionName(_Command, frozen=True):
+    """Name the session."""
+
     name: str
 
 
@@ -253,6 +294,8 @@ class NavigateOptions(Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class NavigateTree(_Command, frozen=True):
+    """Move to another place in the session's tree."""
+
     target_id: str
     options: NavigateOptions = NavigateOptions()
 
@@ -265,30 +308,36 @@ class SetLabel(_Command, frozen=True):
 
 
 class ExportHtml(_Command, frozen=True):
+    """Write the session as a page."""
+
     output_path: str | None = None
 
 
 class Reload(_Command, frozen=True):
-    pass
+    """Read settings, templates, skills and context files again."""
 
 
 # ---- slash commands, shortcuts, extensions -----------------------------------------------------------------------
 
 
 class GetCommands(_Command, frozen=True):
-    pass
+    """What a prompt can call as `/name`."""
 
 
 class GetCommandCompletions(_Command, frozen=True):
+    """What can follow after `/name`."""
+
     command_name: str
     argument_prefix: str
 
 
 class GetShortcuts(_Command, frozen=True):
-    pass
+    """The shortcuts of extensions."""
 
 
 class InvokeShortcut(_Command, frozen=True):
+    """Press a shortcut of an extension."""
+
     key: str
 
 

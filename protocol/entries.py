@@ -48,14 +48,20 @@ class _Entry(Struct, rename="camel", tag_field="type", frozen=True):
 
 
 class MessageEntry(_Entry, tag="message", frozen=True):
+    """A message of the conversation."""
+
     message: Message
 
 
 class ThinkingLevelChange(_Entry, tag="thinking_level_change", frozen=True):
+    """From here on the session has this level."""
+
     thinking_level: ThinkingLevel
 
 
 class ModelChange(_Entry, tag="model_change", frozen=True):
+    """From here on the session has this model."""
+
     provider: str
     model_id: str
 
@@ -83,6 +89,8 @@ class CompactionEntry(_Entry, tag="compaction", frozen=True):
 
 
 class BranchSummaryDetails(Struct, rename="camel", frozen=True):
+    """Files that were read and changed on the branch."""
+
     read_files: list[str]
     modified_files: list[str]
 
@@ -98,11 +106,15 @@ class BranchSummaryEntry(_Entry, tag="branch_summary", frozen=True):
 
 
 class CustomEntry(_Entry, tag="custom", frozen=True):
+    """Data of an extension; the model does not see it."""
+
     custom_type: str
     data: Any = UNSET
 
 
 class ReconciliationDelivery(Struct, frozen=True):
+    """How a message that must not be lost is delivered."""
+
     delivery: Literal["steer", "followUp"]
 
 
@@ -132,6 +144,8 @@ class SessionInfoEntry(_Entry, tag="session_info", frozen=True):
 
 
 class SessionSummaryEntry(_Entry, tag="session_summary", frozen=True):
+    """What the session was about up to an entry."""
+
     summary: str
     summarized_through_id: str
     usage: Usage | UnsetType = UNSET

@@ -24,43 +24,61 @@ CompactionResultJson = Annotated[Any, Meta(extra={"holds": "CompactionResult"})]
 
 
 class TextStart(Struct, rename="camel", tag_field="type", tag="text_start"):
+    """A text block begins. `content_index` is its place in `content` of the message."""
+
     content_index: int
 
 
 class TextDelta(Struct, rename="camel", tag_field="type", tag="text_delta"):
+    """More of a text block."""
+
     content_index: int
     delta: str
 
 
 class TextEnd(Struct, rename="camel", tag_field="type", tag="text_end"):
+    """A text block is whole."""
+
     content_index: int
     content: str
 
 
 class ThinkingStart(Struct, rename="camel", tag_field="type", tag="thinking_start"):
+    """A thinking block begins."""
+
     content_index: int
 
 
 class ThinkingDelta(Struct, rename="camel", tag_field="type", tag="thinking_delta"):
+    """More of a thinking block."""
+
     content_index: int
     delta: str
 
 
 class ThinkingEnd(Struct, rename="camel", tag_field="type", tag="thinking_end"):
+    """A thinking block is whole."""
+
     content_index: int
     content: str
 
 
 class ToolCallStart(Struct, rename="camel", tag_field="type", tag="toolcall_start"):
+    """A tool call begins."""
+
     content_index: int
 
 
 class ToolCallDelta(Struct, rename="camel", tag_field="type", tag="toolcall_delta"):
+    """More of a tool call's arguments, as JSON text."""
+
     content_index: int
     delta: str
 
 
 class ToolCallEnd(Struct, rename="camel", tag_field="type", tag="toolcall_end"):
+    """A tool call is whole."""
+
     content_index: int
     tool_call: ToolCall
 
@@ -100,7 +118,7 @@ AssistantMessageEvent = (
 
 
 class AgentStart(Struct, rename="camel", tag_field="type", tag="agent_start"):
-    pass
+    """A run begins."""
 
 
 class AgentEnd(Struct, rename="camel", tag_field="type", tag="agent_end"):
@@ -116,15 +134,19 @@ class AgentSettled(Struct, rename="camel", tag_field="type", tag="agent_settled"
 
 
 class TurnStart(Struct, rename="camel", tag_field="type", tag="turn_start"):
-    pass
+    """A request to the model begins; a run has one or more."""
 
 
 class TurnEnd(Struct, rename="camel", tag_field="type", tag="turn_end"):
+    """The reply of the model, and the results of its tools."""
+
     message: MessageJson
     tool_results: list[ToolResultJson]
 
 
 class MessageStart(Struct, rename="camel", tag_field="type", tag="message_start"):
+    """A message begins. That of a reply grows by `message_update`."""
+
     message: MessageJson
 
 
@@ -137,6 +159,8 @@ class MessageUpdate(Struct, rename="camel", tag_field="type", tag="message_updat
 
 
 class MessageEnd(Struct, rename="camel", tag_field="type", tag="message_end"):
+    """A message is whole; this is what counts."""
+
     message: MessageJson
 
 
@@ -148,6 +172,8 @@ class ToolExecutionResult(Struct, rename="camel"):
 
 
 class ToolExecutionStart(Struct, rename="camel", tag_field="type", tag="tool_execution_start"):
+    """A tool begins to work."""
+
     tool_call_id: str
     tool_name: str
     args: Any
@@ -163,6 +189,8 @@ class ToolExecutionUpdate(Struct, rename="camel", tag_field="type", tag="tool_ex
 
 
 class ToolExecutionEnd(Struct, rename="camel", tag_field="type", tag="tool_execution_end"):
+    """A tool has ended."""
+
     tool_call_id: str
     tool_name: str
     result: ToolExecutionResult
@@ -170,6 +198,8 @@ class ToolExecutionEnd(Struct, rename="camel", tag_field="type", tag="tool_execu
 
 
 class QueueUpdate(Struct, rename="camel", tag_field="type", tag="queue_update"):
+    """What is queued now."""
+
     steering: list[str]
     follow_up: list[str]
 
@@ -189,24 +219,34 @@ class BashExecutionUpdate(Struct, rename="camel", tag_field="type", tag="bash_ex
 
 
 class SessionInfoChanged(Struct, rename="camel", tag_field="type", tag="session_info_changed"):
+    """The session has another name; without `name` it has none."""
+
     name: str | UnsetType = UNSET
 
 
 class EntryAppended(Struct, rename="camel", tag_field="type", tag="entry_appended"):
+    """An entry was added to the session's file."""
+
     entry: EntryJson
 
 
 class ModelChanged(Struct, rename="camel", tag_field="type", tag="model_changed"):
+    """The session has another model."""
+
     model: Model
     source: Literal["set", "cycle", "restore", "fallback"]
     previous_model: Model | UnsetType = UNSET
 
 
 class ThinkingLevelChanged(Struct, rename="camel", tag_field="type", tag="thinking_level_changed"):
+    """The session has another thinking level."""
+
     level: ThinkingLevel
 
 
 class ModelFallbackStart(Struct, rename="camel", tag_field="type", tag="model_fallback_start"):
+    """Another model takes over."""
+
     to: str
     reason: str
     attempt: int
@@ -214,6 +254,8 @@ class ModelFallbackStart(Struct, rename="camel", tag_field="type", tag="model_fa
 
 
 class ModelFallbackEnd(Struct, rename="camel", tag_field="type", tag="model_fallback_end"):
+    """The first model is back; `success` tells whether another one did it."""
+
     success: bool
     from_: str | UnsetType = field(default=UNSET, name="from")
     to: str | UnsetType = UNSET
@@ -224,6 +266,8 @@ class ModelFallbackEnd(Struct, rename="camel", tag_field="type", tag="model_fall
 
 
 class AutoRetryStart(Struct, rename="camel", tag_field="type", tag="auto_retry_start"):
+    """The run failed; it is tried again in `delay_ms` milliseconds."""
+
     attempt: int
     max_attempts: int
     delay_ms: int
@@ -231,6 +275,8 @@ class AutoRetryStart(Struct, rename="camel", tag_field="type", tag="auto_retry_s
 
 
 class AutoRetryEnd(Struct, rename="camel", tag_field="type", tag="auto_retry_end"):
+    """The retries are over; `success` tells whether the last one did it."""
+
     success: bool
     attempt: int
     final_error: str | UnsetType = UNSET
@@ -240,6 +286,8 @@ CompactionReason = Literal["manual", "threshold", "overflow"]
 
 
 class CompactionStart(Struct, rename="camel", tag_field="type", tag="compaction_start"):
+    """The context is being shortened."""
+
     reason: CompactionReason
     mid_turn: bool | UnsetType = UNSET
 
@@ -259,6 +307,8 @@ class CompactionEnd(Struct, rename="camel", tag_field="type", tag="compaction_en
 
 
 class SummarizationRetryScheduled(Struct, rename="camel", tag_field="type", tag="summarization_retry_scheduled"):
+    """A request for a compaction or summary failed; it is tried again in `delay_ms` milliseconds."""
+
     attempt: int
     max_attempts: int
     delay_ms: int
@@ -266,20 +316,26 @@ class SummarizationRetryScheduled(Struct, rename="camel", tag_field="type", tag=
 
 
 class SummarizationRetryAttemptStart(Struct, rename="camel", tag_field="type", tag="summarization_retry_attempt_start"):
+    """A request for a compaction or summary is tried again. Of a branch summary there is no `reason`."""
+
     source: Literal["compaction", "branchSummary"]
     reason: CompactionReason | UnsetType = UNSET
 
 
 class SummarizationRetryFinished(Struct, rename="camel", tag_field="type", tag="summarization_retry_finished"):
-    pass
+    """The retries of a compaction or summary are over."""
 
 
 class AgentContinueError(Struct, rename="camel", tag_field="type", tag="agent_continue_error"):
+    """The run could not go on after a compaction."""
+
     source: Literal["post_compaction"]
     error_message: str
 
 
 class ExtensionError(Struct, rename="camel", tag_field="type", tag="extension_error"):
+    """Code of an extension, a skill or a command failed."""
+
     extension_path: str
     event: str
     error: str

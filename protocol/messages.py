@@ -73,6 +73,8 @@ AssistantContent = TextContent | ThinkingContent | ToolCall
 
 
 class UserMessage(Struct, rename="camel", tag_field="role", tag="user"):
+    """What the user said."""
+
     content: str | list[UserContent]
     timestamp: int
 
@@ -99,6 +101,8 @@ class AssistantMessage(Struct, rename="camel", tag_field="role", tag="assistant"
 
 
 class ToolResultMessage(Struct, rename="camel", tag_field="role", tag="toolResult"):
+    """What a tool answered to the call `tool_call_id`."""
+
     tool_call_id: str
     tool_name: str
     content: list[UserContent]
@@ -133,6 +137,8 @@ class CustomMessage(Struct, rename="camel", tag_field="role", tag="custom"):
 
 
 class BranchSummaryMessage(Struct, rename="camel", tag_field="role", tag="branchSummary"):
+    """What happened on a branch that was left."""
+
     summary: str
     from_id: str
     timestamp: int

@@ -74,6 +74,8 @@ class QueuedTexts(Struct, rename="camel"):
 
 
 class Released(Struct):
+    """Whether something was held."""
+
     released: bool
 
 
@@ -107,10 +109,14 @@ class SessionState(Struct, rename="camel"):
 
 
 class MessageList(Struct):
+    """Data of `get_messages`."""
+
     messages: list[MessageJson]
 
 
 class TokenTotals(Struct, rename="camel"):
+    """Tokens of the whole session; `total` is the sum of the others."""
+
     input: int
     output: int
     cache_read: int
@@ -142,20 +148,28 @@ class SessionStats(Struct, rename="camel"):
 
 
 class LastAssistantText(Struct):
+    """`text` is `None` when there is no answer yet."""
+
     text: str | None
 
 
 class EntryList(Struct, rename="camel"):
+    """Data of `get_entries`; `leaf_id` is the entry that the next one will hang on."""
+
     entries: list[EntryJson]
     leaf_id: str | None
 
 
 class ForkMessage(Struct, rename="camel"):
+    """A user message, and the entry that it is."""
+
     entry_id: str
     text: str
 
 
 class ForkMessageList(Struct):
+    """Data of `get_fork_messages`."""
+
     messages: list[ForkMessage]
 
 
@@ -163,6 +177,8 @@ class ForkMessageList(Struct):
 
 
 class ScopedModel(Struct, rename="camel"):
+    """A model to cycle through, and the level that it is used with."""
+
     model: Model
     thinking_level: ThinkingLevel | UnsetType = UNSET
 
@@ -185,6 +201,8 @@ class Catalogue(Struct, rename="camel"):
 
 
 class RefreshError(Struct):
+    """What is wrong with the models of one provider."""
+
     provider: str
     message: str
 
@@ -205,6 +223,8 @@ class LoggedIn(Catalogue, rename="camel", kw_only=True):
 
 
 class LoginCancelled(Struct):
+    """Data of a `login_provider` that was given up."""
+
     provider: str
     cancelled: Annotated[bool, Meta(extra_json_schema={"const": True})] = True
 
@@ -218,6 +238,8 @@ class AuthStatus(Struct):
 
 
 class LoggedOut(Struct, rename="camel"):
+    """Data of `logout_provider`: what is left."""
+
     provider: str
     auth_status: AuthStatus
     models: list[Model]
@@ -233,6 +255,8 @@ class EffectiveLevel(Struct, rename="camel"):
 
 
 class LevelList(Struct):
+    """Data of `get_available_thinking_levels`."""
+
     levels: list[ThinkingLevel]
 
 
@@ -302,12 +326,15 @@ class Cancelled(Struct):
 
 
 class Forked(Struct):
+    """Data of `fork`; `text` is that of the message, to be changed."""
+
     cancelled: bool
     text: str | UnsetType = UNSET
 
 
 class Navigated(Struct, rename="camel"):
-    """`aborted` tells that the summary of the branch was cancelled, so that nothing has moved."""
+    """Data of `navigate_tree`; `editor_text` is the user message there, to be changed. `aborted` tells that the summary
+    of the branch was cancelled, so that nothing has moved."""
 
     cancelled: bool
     editor_text: str | UnsetType = UNSET
@@ -315,6 +342,8 @@ class Navigated(Struct, rename="camel"):
 
 
 class ExportedPath(Struct):
+    """Data of `export_html`."""
+
     path: str
 
 
@@ -322,6 +351,8 @@ class ExportedPath(Struct):
 
 
 class SourceInfo(Struct, rename="camel"):
+    """Where a command comes from."""
+
     path: str
     source: str
     scope: Literal["user", "project", "temporary"]
@@ -345,25 +376,35 @@ class SlashCommand(Struct, rename="camel"):
 
 
 class SlashCommandList(Struct):
+    """Data of `get_commands`."""
+
     commands: list[SlashCommand]
 
 
 class Completion(Struct):
+    """One way to go on: `value` is to be typed, `label` to be shown."""
+
     value: str
     label: str
     description: str | UnsetType = UNSET
 
 
 class CompletionList(Struct):
+    """Data of `get_command_completions`; `None` when nobody completes the command."""
+
     completions: list[Completion] | None
 
 
 class Shortcut(Struct):
+    """A key, and what it does."""
+
     key: str
     description: str | UnsetType = UNSET
 
 
 class ShortcutList(Struct):
+    """Data of `get_shortcuts`."""
+
     shortcuts: list[Shortcut]
 
 

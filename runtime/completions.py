@@ -23,6 +23,22 @@ For zsh, in ~/.zshrc after compinit:
 """
 FILES = ("--session", "--fork", "--trace", "--system-prompt", "--append-system-prompt")
 FOLDERS = ("--session-dir",)
+WORDS = "_atomic_words"
+# The first word may be a subcommand, the second what that one takes; a file may stand anywhere.
+BASH_WORDS = """{name}() {{
+  case "$COMP_CWORD:${{COMP_WORDS[1]}}" in
+    1:*) compgen -W "{subcommands}" -- "$1" ;;
+{cases}
+  esac
+  compgen -f -- "$1"
+}}"""
+ZSH_WORDS = """{name}() {{
+  case "$((CURRENT - 1)):${{words[2]}}" in
+    1:*) compadd -- {subcommands} ;;
+{cases}
+  esac
+  _files
+}}"""
 
 
 def run(argv: Sequence[str], env: Mapping[str, str], cwd: str) -> int:
@@ -41,7 +57,22 @@ def script(shell: str) -> str:
     """`shell` is one of SHELLS."""
     import shtab
 
-    return str(shtab.complete(_described(), shell))
+    return str(shtab.complete(_described(), shell, preamble=_words(shell)))
+
+
+def _words(shell: str) -> str:
+    """A shell function that completes what is no flag; tcsh completes files there."""
+    from runtime.main import SUBCOMMANDS
+    from runtime.schema_command import ALLOWED
+
+    if shell == "tcsh":
+        return ""
+    template, case = BASH_WORDS, '    2:{}) compgen -W "{}" -- "$1" ;;'
+    if shell == "zsh":
+        template, case = ZSH_WORDS, "    2:{}) compadd -- {} ;;"
+    taken = {"completions": SHELLS, "schema": ALLOWED}
+    cases = "\n".join(case.format(name, " ".join(words)) for name, words in taken.items())
+    return template.format(name=WORDS, subcommands=" ".join(SUBCOMMANDS), cases=cases)
 
 
 def _described() -> ArgumentParser:
@@ -62,6 +93,6 @@ def _described() -> ArgumentParser:
             if name in kinds:
                 action.complete = kinds[name]  # type: ignore[attr-defined]
     words = parser.add_argument("message", nargs="*", help="a prompt, an @file, or a subcommand")
-    words.complete = shtab.FILE  # type: ignore[attr-defined]
+    words.complete = {**shtab.FILE, "bash": WORDS, "zsh": WORDS}  # type: ignore[attr-defined]
     parser.usage = None  # shtab reads none, and zsh would show it
     return parser

@@ -5,16 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from protocol.schema.documents import NAMES, WHOLE, text
+from protocol.schema.typescript import declarations
 from runtime.stdio import complain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-USAGE = f"""usage: atomic schema [{{{",".join(NAMES)}}}]
+TYPESCRIPT = "typescript"
+ALLOWED = (*NAMES, TYPESCRIPT)
+USAGE = f"""usage: atomic schema [{{{",".join(ALLOWED)}}}]
 
 Print the JSON Schema (2020-12) of what goes over stdin and stdout and stands in
 session files: everything, or one part. Each part is whole in itself.
-docs/schema.md tells how to make types and checks from it.
+`typescript` prints everything as a declaration file.
 """
 
 
@@ -27,8 +30,8 @@ def run(argv: Sequence[str], env: Mapping[str, str], cwd: str) -> int:
         complain(f"schema takes one name at most, got {len(argv)}")
         return 2
     name = argv[0] if argv else WHOLE
-    if name not in (*NAMES, WHOLE):
-        complain(f"there is no schema {name[:80]!r}; allowed: {', '.join(NAMES)}, or none for everything")
+    if name not in (*ALLOWED, WHOLE):
+        complain(f"there is no schema {name[:80]!r}; allowed: {', '.join(ALLOWED)}, or none for everything")
         return 2
-    print(text(name), end="")
+    print(declarations() if name == TYPESCRIPT else text(name), end="")
     return 0

@@ -8,13 +8,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from protocol.schema.documents import NAMES, WHOLE, text
+from protocol.schema.typescript import declarations
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "schema"
 
 
 def files() -> dict[str, str]:
     """Every file of the folder, with what is in it."""
-    return {f"{name}.json": text(name) for name in (*NAMES, WHOLE)}
+    return {"atomic-rpc.d.ts": declarations(), **{f"{name}.json": text(name) for name in (*NAMES, WHOLE)}}
 
 
 if __name__ == "__main__":

@@ -34,6 +34,12 @@ def test_bash_completes_flags_and_the_modes(tmp_path: Path) -> None:
 
     assert completed("--json-d", 1) == ["--json-deltas"]
     assert completed("--mode j", 2) == ["json"]
+    assert completed("sch", 1) == ["schema"]
+    assert completed("schema e", 2) == ["events", "entries"]
+    assert completed("completions z", 2) == ["zsh"]
+    assert completed("doctor e", 2) == []
+    (tmp_path / "notes.md").touch()
+    assert completed("no", 1) == ["notes.md"]
 
 
 @pytest.mark.parametrize("argv", [[], ["fish"], ["bash", "zsh"]])

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from protocol.schema.documents import NAMES
 from runtime.schema_command import run
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize("argv", [[], *([name] for name in NAMES)])
@@ -35,6 +38,11 @@ def test_what_there_is_not_is_refused_with_what_there_is(
     assert err.startswith(f"atomic: {told}")
 
 
+def test_typescript_is_the_file_of_the_docs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["typescript"], {}, "/") == 0
+    assert capsys.readouterr().out == (ROOT / "docs" / "schema" / "atomic-rpc.d.ts").read_text(encoding="utf-8")
+
+
 def test_help_names_the_parts(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["--help"], {}, "/") == 0
-    assert "commands,responses,events,messages,entries,ui" in capsys.readouterr().out
+    assert "{commands,responses,events,messages,entries,ui,typescript}" in capsys.readouterr().out
