@@ -9,6 +9,7 @@ would have stopped turns that into a refusal.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import assert_never
 
 from actors.base import Actor, Address
@@ -17,6 +18,7 @@ from actors.mail import (
     AnswerOpen,
     CloseIntake,
     Commands,
+    ImagesFitted,
     InputEnded,
     IntakeMail,
     NoMoreCommands,
@@ -42,6 +44,10 @@ from protocol.commands import (
     LONG_WORK,
     REPLACEMENTS,
     Command,
+    FollowUp,
+    Prompt,
+    Steer,
+    WithImages,
     command_name,
 )
 from protocol.lines import LineSplitter
@@ -59,14 +65,26 @@ STOPPED_BY: dict[str, frozenset[str]] = {
 
 Item = tuple[Ticket, Command | Rejected]
 
+FitImages = Callable[[int, WithImages, Address[IntakeMail]], None]
+"""Makes the images of the command with that serial smaller, and tells `ImagesFitted`."""
+
 
 class Intake(Actor[IntakeMail]):
-    """`desk` takes replacements; everything else goes to the current session."""
+    """`desk` takes replacements; everything else goes to the current session. Without `fit_images` images pass as they
+    are."""
 
-    def __init__(self, writer: Address[WriterMail], desk: Address[SessionDeskMail], root: Address[RootMail]) -> None:
+    def __init__(
+        self,
+        writer: Address[WriterMail],
+        desk: Address[SessionDeskMail],
+        root: Address[RootMail],
+        fit_images: FitImages | None = None,
+    ) -> None:
         self._writer = writer
         self._desk = desk
         self._root = root
+        self._fit_images = fit_images
+        self._fitting: Ticket | None = None
         self._session: Address[SessionMail] | None = None
         self._splitter = LineSplitter()
         self._lines: deque[bytes] = deque()
@@ -89,6 +107,8 @@ class Intake(Actor[IntakeMail]):
                     ack.settle()
             case Answered(serials):
                 self._close_tickets(serials)
+            case ImagesFitted(serial, fitted):
+                self._images_fitted(serial, fitted)
             case SessionCurrent(session):
                 self._change_session(session)
             case StdinEnded():
@@ -168,6 +188,10 @@ class Intake(Actor[IntakeMail]):
         if name in REPLACEMENTS and not isinstance(command, Rejected):
             self._send_batch()
             self._desk.tell(Replace(ticket, command))
+        elif self._fit_images is not None and isinstance(command, Prompt | Steer | FollowUp) and _is_large(command):
+            self._lane_holder = ticket.serial
+            self._fitting = ticket
+            self._fit_images(ticket.serial, command, self.me)
         else:
             self._to_session(ticket, command)
 
@@ -186,6 +210,18 @@ class Intake(Actor[IntakeMail]):
             if ticket.command in stopped and not _is_short_move(command):
                 why = f"{ticket.command} was stopped by {interrupt} before it started"
                 self._held[place] = (ticket, Rejected(ticket.id, ticket.command, why))
+        if self._fitting is not None and self._fitting.command in stopped:
+            ticket = self._fitting
+            why = f"{ticket.command} was stopped by {interrupt} before it started"
+            self._images_fitted(ticket.serial, Rejected(ticket.id, ticket.command, why))
+
+    def _images_fitted(self, serial: int, command: Command | Rejected) -> None:
+        """Nothing is to be done for a command that was answered meanwhile."""
+        ticket = self._fitting
+        if ticket is not None and ticket.serial == serial:
+            self._fitting = None
+            self._to_session(ticket, command)
+            self._release_lane()
 
     def _close_tickets(self, serials: tuple[int, ...]) -> None:
         for serial in serials:
@@ -218,6 +254,7 @@ class Intake(Actor[IntakeMail]):
     def _answer_all(self, error: str) -> None:
         """What is open, and what waits to be read; whatever still comes is refused."""
         self._held.clear()
+        self._fitting = None
         self._answer([ticket for ticket, _ in self._open.values()], error)
         while self._lines:
             self._refuse_line(error)
@@ -229,10 +266,12 @@ class Intake(Actor[IntakeMail]):
         self._answer(lost, error)
 
     def _end_input(self) -> None:
-        """Lets a replacement or the write of a credential finish and what waits behind it run: all are short. Other
-        long commands are stopped."""
+        """Lets a replacement, the write of a credential or work on images finish and what waits behind it run: all are
+        short. Other long commands are stopped."""
         self._input_over = True
         short = REPLACEMENTS | CREDENTIAL_WRITES
+        if self._fitting is not None:
+            return
         if self._lane_holder and self._open[self._lane_holder][0].command not in short:
             self._close()
 
@@ -240,6 +279,9 @@ class Intake(Actor[IntakeMail]):
         self._input_over = True
         self._lane_holder = 0
         held = [ticket for ticket, _ in self._held]
+        if self._fitting is not None:
+            held.insert(0, self._fitting)
+        self._fitting = None
         self._held.clear()
         self._answer(held, CLOSING)
 
@@ -252,3 +294,11 @@ class Intake(Actor[IntakeMail]):
 
 def _is_short_move(command: Command | Rejected) -> bool:
     return isinstance(command, commands.NavigateTree) and not command.options.summarize
+
+
+def _is_large(command: WithImages) -> bool:
+    if not command.images:
+        return False
+    from actors.model.image_fit import is_large
+
+    return any(map(is_large, command.images))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from actors.session.surroundings import Surroundings
     from actors.tool.table import Tool, ToolOutput
     from protocol.codec import Rejected
-    from protocol.commands import Command, QueueMode
+    from protocol.commands import Command, QueueMode, WithImages
     from protocol.events import AssistantMessageEvent
     from protocol.messages import AssistantMessage, BashExecutionMessage, ToolCall, UserContent
     from protocol.model import Model
@@ -114,6 +114,13 @@ class SessionLost(Struct, frozen=True):
     alive: frozenset[int]
 
 
+class ImagesFitted(Struct, frozen=True):
+    """The command with this serial, with images that a model takes, or why there are none."""
+
+    serial: int
+    command: WithImages | Rejected
+
+
 class AnswerOpen(Struct, frozen=True):
     """Answer every command that is still open, so that none stays unanswered: a part of the house died, or (`last`) the
     end has come, which `InputEnded` then confirms."""
@@ -122,7 +129,7 @@ class AnswerOpen(Struct, frozen=True):
     last: bool = False
 
 
-IntakeMail = StdinBytes | Answered | SessionCurrent | StdinEnded | CloseIntake | SessionLost | AnswerOpen
+IntakeMail = StdinBytes | Answered | ImagesFitted | SessionCurrent | StdinEnded | CloseIntake | SessionLost | AnswerOpen
 
 
 class PromptEnded(Struct, frozen=True):

@@ -17,6 +17,7 @@ from actors.mail import (
     AnswerOpen,
     CloseIntake,
     Commands,
+    ImagesFitted,
     InputEnded,
     OneShotMail,
     PromptEnded,
@@ -83,7 +84,7 @@ class OneShot(Actor[OneShotMail]):
                 self._over = True
                 if last:
                     self._root.tell(InputEnded(answered=True, exit_code=1))
-            case Answered():
+            case Answered() | ImagesFitted():
                 pass
             case _:
                 assert_never(mail)

@@ -57,6 +57,9 @@ class FollowUp(_Command, frozen=True):
     images: tuple[ImageContent, ...] = ()
 
 
+WithImages = Prompt | Steer | FollowUp
+
+
 class Abort(_Command, frozen=True):
     """End the run, the wait for a retry included."""
 

@@ -91,7 +91,8 @@ def main(argv: list[str] | None = None) -> int:
         from runtime.prompt_files import PromptFileError
 
         try:
-            plan = plan_one_shot(options, startup.session, cwd, reads_stdin=piped)
+            resize = startup.settings.auto_resize_images
+            plan = plan_one_shot(options, startup.session, cwd, reads_stdin=piped, resize_images=resize)
         except PromptFileError as error:
             complain(str(error))
             return 1

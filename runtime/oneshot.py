@@ -30,9 +30,11 @@ class OneShotPlan(NamedTuple):
     reads_stdin: bool
 
 
-def plan_one_shot(options: Options, session: OpenedSession, cwd: str, *, reads_stdin: bool) -> OneShotPlan:
+def plan_one_shot(
+    options: Options, session: OpenedSession, cwd: str, *, reads_stdin: bool, resize_images: bool
+) -> OneShotPlan:
     """Raises PromptFileError."""
-    files = read_prompt_files(options.files, cwd)
+    files = read_prompt_files(options.files, cwd, resize=resize_images)
     earlier = _earlier(session) if session.entries else None
     prompts = Prompts(
         tuple(map(_whole_text, options.messages)),

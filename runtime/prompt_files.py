@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from actors.model.image_check import content_fault
 from actors.tool.images import HEAD_BYTES, mime_type
 from protocol.messages import ImageContent
 
@@ -29,8 +28,9 @@ class PromptFiles(NamedTuple):
     images: tuple[ImageContent, ...] = ()
 
 
-def read_prompt_files(names: Iterable[str], cwd: str) -> PromptFiles:
-    """`names` are those of the arguments, without `@`. Raises PromptFileError."""
+def read_prompt_files(names: Iterable[str], cwd: str, *, resize: bool = True) -> PromptFiles:
+    """`names` are those of the arguments, without `@`. With `resize` large images are made smaller, and their tags say
+    so. Raises PromptFileError."""
     text, images = "", []
     for name in names:
         path = os.path.normpath(os.path.join(cwd, os.path.expanduser(name)))
@@ -38,11 +38,10 @@ def read_prompt_files(names: Iterable[str], cwd: str) -> PromptFiles:
         kind = mime_type(data[:HEAD_BYTES])
         if kind is None:
             text += _tag(path, f"\n{data.decode('utf-8-sig', 'replace')}\n") if data else ""
-        elif (fault := content_fault(data, kind)) is not None:
-            text += _tag(path, LEFT_OUT.format(fault))
         else:
-            text += _tag(path, "")
-            images.append(_image(data, kind))
+            note, image = _image(data, kind, resize=resize)
+            text += _tag(path, note)
+            images += [image] if image is not None else []
     return PromptFiles(text, tuple(images))
 
 
@@ -61,7 +60,15 @@ def _tag(path: str, content: str) -> str:
     return f'<file name="{name}">{content}</file>\n'
 
 
-def _image(data: bytes, kind: str) -> ImageContent:
+def _image(data: bytes, kind: str, *, resize: bool) -> tuple[str, ImageContent | None]:
     from base64 import b64encode
 
-    return ImageContent(b64encode(data).decode("ascii"), kind)
+    from actors.model.image_fit import CannotFit, checked
+
+    try:
+        smaller = checked(data, kind, resize=resize)
+    except CannotFit as fault:
+        return LEFT_OUT.format(fault), None
+    if smaller is None:
+        return "", ImageContent(b64encode(data).decode("ascii"), kind)
+    return smaller.note, ImageContent(b64encode(smaller.data).decode("ascii"), smaller.mime_type)

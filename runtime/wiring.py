@@ -18,6 +18,7 @@ from actors.base import Address, Child, StartPump
 from actors.catalog import Catalog
 from actors.catalog_view import Inherited
 from actors.clock import Clock
+from actors.image_fitter import ImageFitter
 from actors.intake import Intake
 from actors.mail import (
     CatalogMail,
@@ -156,7 +157,8 @@ class House:
         if self._one_shot is not None:
             intake = one_shot
         else:
-            intake = host.start(Intake(writer, desk, root), "intake", root, "intake")
+            fitter = ImageFitter(self._pump).start if settings.auto_resize_images else None
+            intake = host.start(Intake(writer, desk, root, fitter), "intake", root, "intake")
             writer_actor.connect(intake)
         shell_desk.connect(intake)
         actor.connect(intake, desk, shells, writer, clock)

@@ -33,22 +33,33 @@ def image_fault(data: str, declared: str) -> str | None:
     return _base64_fault(data) if raw is None else _size_fault(raw)
 
 
-def content_fault(data: bytes, declared: str) -> str | None:
-    """Why a model would refuse an image that was read from a file; None if it would not."""
+def content_fault(data: bytes, declared: str, *, any_size: bool = False) -> str | None:
+    """Why a model would refuse an image that was read from a file; None if it would not. With `any_size` its size is
+    no reason: it is going to be made smaller."""
     kind = mime_type(data)
     if kind is None:
         return f"the data is no image of the types {', '.join(MIME_TYPES)}"
     if kind != declared:
         return f"the image is of type {kind}, not {declared}"
-    if (fault := _size_fault(data)) is not None:
+    if not any_size and (fault := _size_fault(data)) is not None:
         return fault
     try:
         width, height = _READERS[kind](data)
     except (IndexError, ValueError):
         return _CUT
-    if not (0 < width <= MAX_PIXELS and 0 < height <= MAX_PIXELS):
+    most = 2**32 if any_size else MAX_PIXELS
+    if not (0 < width <= most and 0 < height <= most):
         return f"the image is {width} x {height} pixels, and models take 1 to {MAX_PIXELS} in either direction"
     return None
+
+
+def pixel_size(head: bytes) -> tuple[int, int] | None:
+    """Width and height of the image that begins with `head`; None if that does not tell them."""
+    kind = mime_type(head)
+    try:
+        return _SIZES[kind](head) if kind else None
+    except (IndexError, ValueError):
+        return None
 
 
 def _size_fault(data: bytes) -> str | None:
@@ -82,14 +93,16 @@ def _shown(value: str) -> str:
 # ---- width and height; ValueError or IndexError where the data ends too early
 
 
+def _png_size(data: bytes) -> tuple[int, int]:
+    if _field(data, 8, 8) != b"\0\0\0\x0dIHDR":
+        raise ValueError
+    return _big(data, 16, 4), _big(data, 20, 4)
+
+
 def _png(data: bytes) -> tuple[int, int]:
-    at, size = 8, (0, 0)
+    at, size = 8, _png_size(data)
     while True:
         length, kind = _big(data, at, 4), data[at + 4 : at + 8]
-        if at == 8:
-            if kind != b"IHDR" or length != 13:
-                raise ValueError
-            size = _big(data, 16, 4), _big(data, 20, 4)
         at += 12 + length
         if at > len(data):
             raise ValueError
@@ -97,7 +110,8 @@ def _png(data: bytes) -> tuple[int, int]:
             return size
 
 
-def _jpeg(data: bytes) -> tuple[int, int]:
+def _jpeg_scan(data: bytes) -> tuple[int, tuple[int, int]]:
+    """Where the first scan begins, and the size that stands before it."""
     at, size = 2, (0, 0)
     while True:
         if data[at] != 0xFF:
@@ -107,12 +121,20 @@ def _jpeg(data: bytes) -> tuple[int, int]:
             at += 1
             continue
         if marker == 0xDA:
-            break
+            return at, size
         if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
             size = _big(data, at + 7, 2), _big(data, at + 5, 2)
         at += 2 + _big(data, at + 2, 2)
+
+
+def _jpeg(data: bytes) -> tuple[int, int]:
+    at, size = _jpeg_scan(data)
     data.index(b"\xff\xd9", at)  # a preview in front of the scan has an end of its own
     return size
+
+
+def _gif_size(data: bytes) -> tuple[int, int]:
+    return _little(data, 6, 2), _little(data, 8, 2)
 
 
 def _gif(data: bytes) -> tuple[int, int]:
@@ -130,7 +152,7 @@ def _gif(data: bytes) -> tuple[int, int]:
         at += 1
     if not images:
         raise ValueError
-    return _little(data, 6, 2), _little(data, 8, 2)
+    return _gif_size(data)
 
 
 def _colours(flags: int) -> int:
@@ -141,6 +163,10 @@ def _colours(flags: int) -> int:
 def _webp(data: bytes) -> tuple[int, int]:
     if 8 + _little(data, 4, 4) > len(data):
         raise ValueError
+    return _webp_size(data)
+
+
+def _webp_size(data: bytes) -> tuple[int, int]:
     kind = data[12:16]
     if kind == b"VP8X":
         return _little(data, 24, 3) + 1, _little(data, 27, 3) + 1
@@ -171,4 +197,10 @@ _READERS: dict[str, Callable[[bytes], tuple[int, int]]] = {
     "image/jpeg": _jpeg,
     "image/gif": _gif,
     "image/webp": _webp,
+}
+_SIZES: dict[str, Callable[[bytes], tuple[int, int]]] = {
+    "image/png": _png_size,
+    "image/jpeg": lambda data: _jpeg_scan(data)[1],
+    "image/gif": _gif_size,
+    "image/webp": _webp_size,
 }

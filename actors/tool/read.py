@@ -13,7 +13,7 @@ import stat
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, NamedTuple
 
-from actors.model import image_check
+from actors.model import image_fit
 from actors.tool import find, images, paths, textfile
 from actors.tool.schema import number
 from actors.tool.table import ToolContext, ToolFailure, ToolOutput, text_output
@@ -168,27 +168,33 @@ def _truncation(found: Window, text: str, cut_by: str) -> dict[str, Any]:
 
 def _image(context: ToolContext, path: str, mime: str, file: BinaryIO, may_be_text: bool) -> ToolOutput | None:
     """None for a text that only begins like an image (`GIF89a was the ...`); nothing has been read then."""
+    resize = context.options.resize_images
+    most = image_fit.MAX_SOURCE_BYTES if resize else images.MAX_BYTES
     size = os.fstat(file.fileno()).st_size
-    if size > images.MAX_BYTES:
+    if size > most:
         if may_be_text:
             return None
-        limit = _size(images.MAX_BYTES)
-        raise ToolFailure(f"Cannot read {path}: the image is {_size(size)}, and models take at most {limit}")
+        told = f"and at most {_size(most)} are made smaller" if resize else f"and models take at most {_size(most)}"
+        raise ToolFailure(f"Cannot read {path}: the image is {_size(size)}, {told}")
     data = file.read()
-    fault = image_check.content_fault(data, mime)
-    if fault is not None and may_be_text:
-        file.seek(0)
-        return None
-    if fault is not None:
-        raise ToolFailure(f"Cannot read {path}: {fault}")
+    context.check()
+    try:
+        smaller = image_fit.checked(data, mime, resize=resize)
+    except image_fit.CannotFit as fault:
+        if may_be_text:
+            file.seek(0)
+            return None
+        raise ToolFailure(f"Cannot read {path}: {fault}") from None
+    notes = [f"Read image file [{mime}]"]
+    if smaller is not None:
+        data, mime = smaller.data, smaller.mime_type
+        notes.append(smaller.note)
+    if not context.supports_images:
+        notes.append(NO_IMAGES)
     import base64
 
-    encoded = base64.b64encode(data).decode()
-    note = f"Read image file [{mime}]"
-    if not context.supports_images:
-        note += f"\n{NO_IMAGES}"
     details = {"meta": {"source": "file", "sourcePath": path}}
-    return ToolOutput([TextContent(note), ImageContent(encoded, mime)], details)
+    return ToolOutput([TextContent("\n".join(notes)), ImageContent(base64.b64encode(data).decode(), mime)], details)
 
 
 def _directory(context: ToolContext, path: str) -> ToolOutput:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from actors.base import Address, Child, Down
 from actors.catalog import Catalog
@@ -24,6 +25,8 @@ from actors.mail import (
     ClockMail,
     CredentialRefused,
     Exported,
+    ImagesFitted,
+    IntakeMail,
     MutationDeskMail,
     OpenFirst,
     PreferencesMail,
@@ -56,6 +59,8 @@ from actors.tool.actor import ToolCall
 from actors.tool.desk import MutationDesk
 from actors.tool.schema import check_arguments
 from actors.writer import Writer
+from protocol.codec import Rejected
+from protocol.commands import WithImages, command_name
 from protocol.model import Model, ThinkingLevel
 from protocol.responses import AuthStatus, ScopedModel
 from runtime.root import Root
@@ -267,6 +272,13 @@ class House:
     ) -> dict[str, str]:
         return {}
 
+    def _fit_images(self, serial: int, command: WithImages, intake: Address[IntakeMail]) -> None:
+        """Sometimes there is no way to make them smaller."""
+        fitted: WithImages | Rejected = replace(command, images=())
+        if self.rng.random() < 0.2:
+            fitted = Rejected(bytes(command.id), command_name(command), "simulated: no such image")
+        self.scheduler.add_pump(Once(lambda: intake.tell(ImagesFitted(serial, fitted))), "images-pump")
+
     # -- wiring
 
     def _start(self, signal_after: int | None) -> None:
@@ -299,7 +311,7 @@ class House:
             self.stderr.append,
         )
         desk: Child[SessionDeskMail] = host.start(desk_actor, "sessions", root, "session desk")
-        intake = host.start(self.parts.intake(writer, desk, root), "intake", root, "intake")
+        intake = host.start(self.parts.intake(writer, desk, root, self._fit_images), "intake", root, "intake")
         writer_actor.connect(intake)
         shell_desk.connect(intake)
         self.root.connect(intake, desk, shells, writer, clock)

@@ -17,6 +17,7 @@ from runtime.simulation.disk import Disk
 FEWEST, MOST = 4, 22
 
 _BROKEN = (b"", b"{", b"null", b"[]", b'{"id":7}', b'{"type":"steer","id":8}', b'{"type":"nonsense","id":9}', b"\xff")
+_PICTURE = "iVBORw0KGgoAAAANSUhEUgAAC7gAAAu4"  # how a PNG of 3000 x 3000 pixels begins
 _QUIET = ("get_messages", "get_entries", "get_tree", "get_fork_messages", "get_last_assistant_text")
 
 # kind: how often, for the temperaments chatty, shell, restless and mixed
@@ -60,7 +61,7 @@ class Script:
         self._said = 0
         self._bash_ids: list[Any] = []
         self._makers: dict[str, Callable[[], dict[str, Any]]] = {
-            "prompt": lambda: {"type": "prompt", "message": f"p{self._said}"},
+            "prompt": lambda: self._pictured({"type": "prompt", "message": f"p{self._said}"}),
             "prompt_steer": lambda: self._queued("prompt", streamingBehavior="steer"),
             "prompt_follow_up": lambda: self._queued("prompt", streamingBehavior="followUp"),
             "steer": lambda: self._queued("steer"),
@@ -92,7 +93,12 @@ class Script:
             yield encode(command)
 
     def _queued(self, kind: str, **fields: Any) -> dict[str, Any]:
-        return {"type": kind, "message": f"q{self._said}", **fields}
+        return self._pictured({"type": kind, "message": f"q{self._said}", **fields})
+
+    def _pictured(self, command: dict[str, Any]) -> dict[str, Any]:
+        if self._rng.random() < 0.1:
+            command["images"] = [{"type": "image", "data": _PICTURE, "mimeType": "image/png"}]
+        return command
 
     def _catalog(self) -> dict[str, Any]:
         credential = {"type": "api_key", "key": "k"}

@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.intake import CLOSING, LOST, Intake
+from actors.intake import CLOSING, LOST, FitImages, Intake
 from actors.mail import (
     Answered,
     AnswerOpen,
     CloseIntake,
     Commands,
+    ImagesFitted,
     InputEnded,
     Replace,
     SessionCurrent,
@@ -41,11 +43,13 @@ def line(name: str, **fields: Any) -> bytes:
 class Bench:
     """Intake between probes. `log` says who was told what, in one word each: `s1:prompt`, `desk:new_session`."""
 
-    def __init__(self, *, ready: bool = True, desk: Probe[Any] | None = None) -> None:
+    def __init__(
+        self, *, ready: bool = True, desk: Probe[Any] | None = None, fit_images: FitImages | None = None
+    ) -> None:
         self.writer: Probe[Any] = Probe()
         self.desk: Probe[Any] = desk or Probe()
         self.root: Probe[Any] = Probe()
-        self.intake = Intake(self.writer, self.desk, self.root)
+        self.intake = Intake(self.writer, self.desk, self.root, fit_images)
         self.intake.me = Probe()
         self.sessions: list[Probe[Any]] = []
         self.serials: dict[str, int] = {}
@@ -360,3 +364,104 @@ def test_every_command_goes_to_exactly_one_place_and_ordered_ones_keep_their_ord
     assert sorted([*(ticket.serial for ticket in reached), *refused]) == list(range(1, len(commands) + 1))
     ordered = [ticket.serial for ticket in reached if ticket.command not in ("abort", "bash", "clear_queue")]
     assert ordered == sorted(ordered)
+
+
+# ---- images -------------------------------------------------------------------------------------------------------
+
+LARGE = {"type": "image", "data": "iVBORw0KGgoAAAANSUhEUgAAC7gAAAu4", "mimeType": "image/png"}  # 3000 x 3000
+SMALL = {"type": "image", "data": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB", "mimeType": "image/png"}
+
+
+class Fitting(Bench):
+    """Intake whose work on images is ended by the test."""
+
+    def __init__(self) -> None:
+        self.begun: list[tuple[int, Any]] = []
+        super().__init__(fit_images=lambda serial, command, me: self.begun.append((serial, command)))
+
+    def send(self, name: str, *, image: dict[str, str] = LARGE) -> None:
+        self.intake.receive(StdinBytes(line(name, message="look", images=[image])))
+
+    def fit(self) -> None:
+        serial, command = self.begun[-1]
+        self.intake.receive(ImagesFitted(serial, msgspec.structs.replace(command, images=())))
+
+
+@pytest.fixture
+def fitting() -> Fitting:
+    return Fitting()
+
+
+@pytest.mark.parametrize("name", ["prompt", "steer", "follow_up"])
+def test_a_large_image_is_made_smaller_before_the_command_goes_on_and_what_follows_waits(
+    fitting: Fitting, name: str
+) -> None:
+    fitting.read("get_state")
+    fitting.send(name)
+    fitting.read("get_messages", "bash", "new_session", "get_tree")
+    assert fitting.told() == ["get_state", "bash"]
+    fitting.fit()
+    assert fitting.told() == [name, "get_messages", "desk:new_session"]
+
+
+def test_the_session_gets_the_command_as_it_was_fitted(fitting: Fitting) -> None:
+    fitting.send("prompt")
+    fitting.fit()
+    (mail,) = fitting.sessions[0].drain()
+    assert [command.images for _, command in mail.items] == [()]
+
+
+def test_small_images_and_those_of_other_kinds_are_no_reason_to_wait(fitting: Fitting) -> None:
+    fitting.send("prompt", image=SMALL)
+    fitting.send("prompt", image={**LARGE, "data": "!"})
+    assert fitting.told() == ["prompt", "prompt"] and fitting.begun == []
+
+
+def test_without_resizing_no_image_is_a_reason_to_wait(bench: Bench) -> None:
+    bench.intake.receive(StdinBytes(line("prompt", images=[LARGE])))
+    assert bench.told() == ["prompt"]
+
+
+@pytest.mark.parametrize(
+    ("name", "interrupt"), [("prompt", "abort"), ("steer", "clear_queue"), ("follow_up", "clear_queue")]
+)
+def test_an_interrupt_stops_a_command_whose_images_are_worked_on(fitting: Fitting, name: str, interrupt: str) -> None:
+    fitting.send(name)
+    fitting.read("get_state", interrupt, "get_tree")
+    assert fitting.told() == [f"{name}!", "get_state", interrupt, "get_tree"]
+    fitting.fit()
+    assert fitting.told() == []
+
+
+def test_images_that_cannot_be_used_are_an_answer_in_its_place(fitting: Fitting) -> None:
+    fitting.send("prompt")
+    fitting.read("get_state")
+    fitting.intake.receive(ImagesFitted(fitting.begun[0][0], Rejected(b"", "prompt", "no")))
+    assert fitting.told() == ["prompt!", "get_state"]
+
+
+def test_the_end_of_input_waits_for_images(fitting: Fitting) -> None:
+    fitting.send("prompt")
+    fitting.read("get_state")
+    fitting.intake.receive(StdinEnded())
+    assert fitting.root.drain() == []
+    fitting.fit()
+    assert fitting.told() == ["prompt", "get_state"]
+    assert fitting.root.drain() == [InputEnded()]
+
+
+def test_at_the_end_a_command_whose_images_are_worked_on_is_refused_once(fitting: Fitting) -> None:
+    fitting.send("prompt")
+    fitting.read("get_state")
+    fitting.intake.receive(CloseIntake())
+    assert fitting.refused() == [("prompt", CLOSING), ("get_state", CLOSING)]
+    fitting.fit()
+    assert (fitting.told(), fitting.refused()) == ([], [])
+
+
+def test_when_everything_is_answered_images_are_forgotten(fitting: Fitting) -> None:
+    fitting.send("prompt")
+    fitting.intake.receive(AnswerOpen("lost", last=True))
+    assert fitting.refused() == [("prompt", "lost")]
+    fitting.fit()
+    assert fitting.told() == []

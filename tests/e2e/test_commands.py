@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import json
 import os
 import re
@@ -12,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from conformance.driver import Agent, line
 from conformance.model_server import ModelServer, gate, text, tool
@@ -224,6 +227,45 @@ def test_what_cannot_be_an_image_is_refused_and_stays_out_of_the_session(agent: 
                 assert told.startswith(f'{command}: "images[1]" cannot be used: {text}')
         assert data(a, "get_state")["pendingMessageCount"] == 0
         assert data(a, "get_messages")["messages"] == []
+
+
+def wide_image() -> dict[str, str]:
+    buffer = io.BytesIO()
+    Image.new("RGB", (4000, 3000), "blue").save(buffer, "PNG")
+    return {"type": "image", "data": base64.b64encode(buffer.getvalue()).decode(), "mimeType": "image/png"}
+
+
+def sizes(body: Any) -> list[tuple[int, int]]:
+    """Of all images in a request or a message, in order."""
+    if isinstance(body, list):
+        return [size for item in body for size in sizes(item)]
+    if not isinstance(body, dict):
+        return []
+    if isinstance(told := body.get("data"), str):
+        return [Image.open(io.BytesIO(base64.b64decode(told))).size]
+    return [size for item in body.values() for size in sizes(item)]
+
+
+def test_large_images_are_made_smaller_before_they_are_kept_and_sent(agent: Start, server: ModelServer) -> None:
+    with agent() as a:
+        a.send_raw(line("prompt", id="p", message="look", images=[wide_image()]) + line("get_state", id="s"))
+        a.wait({"type": "agent_settled"})
+        ids = [record["id"] for record in a.records if record["type"] == "response"]
+        assert ids == ["p", "s"], "the command is answered in its place"
+        assert sizes(data(a, "get_messages")["messages"]) == [(2000, 1500)]
+    assert sizes(server.requests[0].body) == [(2000, 1500)]
+
+
+def test_without_resizing_images_stay_as_they_are_and_blocked_ones_are_not_sent(
+    agent: Start, server: ModelServer, home: Any
+) -> None:
+    home.write_settings({"images": {"autoResize": False, "blockImages": True}})
+    with agent() as a:
+        image = wide_image()
+        a.prompt("look", images=[image, image])
+        assert sizes(data(a, "get_messages")["messages"]) == [(4000, 3000)] * 2
+    told = [block["text"] for block in server.requests[0].body["messages"][0]["content"]]
+    assert told == ["look", "(image omitted: the settings block images)"]
 
 
 @pytest.mark.shows("prompt", error="No API key found for ….")

@@ -162,6 +162,7 @@ dollars.
 """
 
 IMAGES = """`images` is a list of objects like this one. `data` is base64 alone, no `data:` URL; `mimeType` is
-`image/png`, `image/jpeg`, `image/gif` or `image/webp`. Models take at most 3,932,160 bytes and 8000
-pixels in either direction.
+`image/png`, `image/jpeg`, `image/gif` or `image/webp`. An image with more than 3,932,160
+bytes or 2000 pixels in a direction is made smaller first (`images.autoResize`). A command that waits for that holds
+back what follows it, as a replacement of the session does.
 """

@@ -14,7 +14,7 @@ import pytest
 
 PACKAGES = {"protocol", "actors", "runtime", "conformance"}
 # Distributions whose import name is another word.
-IMPORT_NAMES = {"markdown-it-py": "markdown_it", "PyYAML": "yaml", "pywinpty": "winpty"}
+IMPORT_NAMES = {"markdown-it-py": "markdown_it", "pillow": "PIL", "PyYAML": "yaml", "pywinpty": "winpty"}
 MAY_IMPORT = {"protocol": {"msgspec"}, "conformance": {"msgspec", "protocol"}}
 
 

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 HEAVY = (
+    "PIL",
     "anthropic",
     "asyncio",
     "dbos",

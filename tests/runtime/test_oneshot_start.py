@@ -36,7 +36,7 @@ def test_rpc_mode_loads_nothing_of_them() -> None:
 
 
 def test_the_header_of_json_mode_is_that_of_the_session(session: OpenedSession) -> None:
-    plan = plan_one_shot(Options(mode="json"), session, "/", reads_stdin=False)
+    plan = plan_one_shot(Options(mode="json"), session, "/", reads_stdin=False, resize_images=True)
     header, _ = plan.form.take(b'{"type":"agent_start"}\n')
     assert decode_any(header) == {
         "type": "session",
@@ -50,6 +50,8 @@ def test_the_header_of_json_mode_is_that_of_the_session(session: OpenedSession) 
 
 
 def test_bytes_of_an_argument_that_are_no_text_become_replacement_characters(session: OpenedSession) -> None:
-    plan = plan_one_shot(Options(mode="text", messages=("a\udcff",)), session, "/", reads_stdin=True)
+    plan = plan_one_shot(
+        Options(mode="text", messages=("a\udcff",)), session, "/", reads_stdin=True, resize_images=True
+    )
     assert plan.prompts.messages == ("a\ufffd",)
     assert plan.prompts.tells_errors and plan.prompts.earlier is None

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from base64 import b64decode
+from io import BytesIO
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from actors.tool.images import MAX_BYTES
 from runtime.prompt_files import PromptFileError, PromptFiles, read_prompt_files
@@ -35,9 +37,27 @@ def test_an_image_is_known_by_its_content_and_attached(tmp_path: Path) -> None:
 
 def test_an_image_that_no_provider_takes_is_named_and_left_out(tmp_path: Path) -> None:
     (tmp_path / "big.png").write_bytes(PNG + bytes(MAX_BYTES))
-    files = read_prompt_files(["big.png"], str(tmp_path))
+    files = read_prompt_files(["big.png"], str(tmp_path), resize=False)
     assert files.images == ()
     assert str(MAX_BYTES) in files.text
+
+
+def test_a_large_image_is_made_smaller_and_its_tag_says_so(tmp_path: Path) -> None:
+    wide = BytesIO()
+    Image.new("L", (4000, 2)).save(wide, "PNG")
+    (tmp_path / "wide.png").write_bytes(wide.getvalue())
+    files = read_prompt_files(["wide.png"], str(tmp_path))
+    note = "Shown at 2000 x 1 pixels; the original has 4000 x 2."
+    assert files.text == f'<file name="{tmp_path}/wide.png">{note}</file>\n'
+    assert Image.open(BytesIO(b64decode(files.images[0].data))).size == (2000, 1)
+    (kept,) = read_prompt_files(["wide.png"], str(tmp_path), resize=False).images
+    assert b64decode(kept.data) == wide.getvalue()
+
+
+def test_a_damaged_image_is_named_and_left_out(tmp_path: Path) -> None:
+    (tmp_path / "cut.png").write_bytes(PNG[:40])
+    files = read_prompt_files(["cut.png"], str(tmp_path))
+    assert files.images == () and "This file was left out: the image is cut off or damaged." in files.text
 
 
 def test_a_quote_in_a_path_does_not_end_the_tag(tmp_path: Path) -> None:

@@ -7,13 +7,16 @@ import io
 import os
 import socket
 import struct
+from io import BytesIO
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from PIL import Image
 
 from actors.tool.read import window
+from actors.tool.table import ToolOptions
 from protocol.messages import ImageContent
 
 PNG = base64.b64decode(
@@ -123,7 +126,28 @@ def test_what_only_begins_like_an_image_is_refused(bench: Any, mime: str) -> Non
 
 def test_an_image_that_no_model_takes_is_refused_with_its_size(bench: Any) -> None:
     bench.write("wide.gif", gif(8001, 1))
+    bench.context.options = ToolOptions(resize_images=False)
     assert "the image is 8001 x 1 pixels, and models take 1 to 8000" in bench.fault("read", path="wide.gif")
+
+
+def test_a_large_image_is_made_smaller_and_the_model_is_told(bench: Any) -> None:
+    data = BytesIO()
+    Image.new("L", (4000, 2)).save(data, "PNG")
+    bench.write("wide.png", data.getvalue())
+    note, image = bench.run("read", path="wide.png").content
+    assert note.text == ("Read image file [image/png]\nShown at 2000 x 1 pixels; the original has 4000 x 2.")
+    assert Image.open(BytesIO(base64.b64decode(image.data))).size == (2000, 1)
+    bench.context.options = ToolOptions(resize_images=False)
+    _, image = bench.run("read", path="wide.png").content
+    assert base64.b64decode(image.data) == data.getvalue()
+
+
+@pytest.mark.parametrize(("resize", "told"), [(True, "64.0MB are made smaller"), (False, "models take at most 3.8MB")])
+def test_an_image_with_too_many_bytes_is_not_even_read(bench: Any, resize: bool, told: str) -> None:
+    bench.context.options = ToolOptions(resize_images=resize)
+    with bench.write("vast.png", PNG).open("r+b") as file:
+        file.truncate((64 << 20) + 1)
+    assert bench.fault("read", path="vast.png").endswith(told)
 
 
 def test_a_text_about_images_is_a_text(bench: Any) -> None:
