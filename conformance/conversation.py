@@ -53,6 +53,7 @@ class Conversation:
         self.faults: list[str] = []
         self.starts: list[int] = []  # how many records there were when each process began
         self._past: list[Record] = []
+        self._past_lines: list[bytes] = []
         self._agent: Agent | None = None
         self._tail = b""
         self._taken: set[int] = set()
@@ -69,6 +70,11 @@ class Conversation:
     @property
     def records(self) -> list[Record]:
         return self._past + (self._agent.records if self._agent else [])
+
+    @property
+    def lines(self) -> list[bytes]:
+        """Every line of stdout so far, those included that are no record."""
+        return self._past_lines + (self._agent.raw_lines if self._agent else [])
 
     def begin(self, command: Sequence[str], cwd: Path, env: Mapping[str, str]) -> None:
         try:
@@ -88,6 +94,7 @@ class Conversation:
         except AssertionError as problem:
             self.faults.append(str(problem).partition("\n")[0])
         self._past += agent.records
+        self._past_lines += agent.raw_lines
         self.stderr += agent.stderr
         sweep(agent)
 

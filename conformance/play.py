@@ -36,13 +36,13 @@ _CLOSING = 10.0  # seconds that a program has to end after its stdin was closed
 
 
 class Target(NamedTuple):
-    """The program under test. `deadline` is in seconds, for each wait; `check` tells what is wrong with a record by the
-    schema, or nothing."""
+    """The program under test. `deadline` is in seconds, for each wait; `check` tells what is wrong with a line of its
+    stdout by the schema."""
 
     command: Sequence[str]
     profile: Profile
     deadline: float = 10.0
-    check: Callable[[Record], str | None] | None = None
+    check: Callable[[bytes], list[str]] | None = None
 
 
 class Played(NamedTuple):

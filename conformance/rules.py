@@ -15,7 +15,7 @@ from conformance.driver import Record
 from conformance.fault import Fault
 from conformance.shapes import ABSENT, shorten
 
-Check = Callable[[Record], str | None]
+Check = Callable[[bytes], list[str]]  # what is wrong with a line of stdout by the schema
 
 
 def broken(talk: Conversation, check: Check | None) -> list[Fault]:
@@ -33,9 +33,9 @@ def _first(name: str, problems: Iterator[tuple[str, Any]]) -> Fault | None:
 
 
 def _by_schema(talk: Conversation, check: Check) -> Iterator[tuple[str, Any]]:
-    for record in talk.records:
-        if problem := check(record):
-            yield f"a record is not as the schema says: {problem}", record
+    for line in talk.lines:
+        for problem in check(line):
+            yield f"not as the schema says: {problem}", line.decode("utf-8", "replace")
 
 
 def _process(talk: Conversation) -> Iterator[tuple[str, Any]]:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from conformance import report
 from conformance.cli import Misuse
-from conformance.driver import Record
 from conformance.run import chosen, default_jobs
 from conformance.run import run as run_cases
 from conformance.target_options import add_target_arguments, read_target
@@ -27,7 +26,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", action="append", default=[], metavar="GLOB", help="names of cases, or a section")
     parser.add_argument("--level", action="append", default=[], choices=LEVELS, help="only cases of this level")
     parser.add_argument("--jobs", type=int, default=default_jobs(), help="cases at a time (default: 2 x cores)")
-    parser.add_argument("--schema", choices=("on", "off"), default="on", help="check each record by the schema")
+    parser.add_argument(
+        "--schema",
+        choices=("on", "off", "strict"),
+        default="on",
+        help="each record by the schema; strict: no other types",
+    )
     add_target_arguments(parser)
     parser.add_argument("--allow-missing", action="store_true", help="exit 0 although features are missing")
     parser.add_argument("--quiet", action="store_true", help="no line for each case")
@@ -43,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """0 when every case passed, 1 when not, 2 when the kit or a case is at fault."""
-    target = read_target(options)._replace(check=_check(options.schema))
+    target = read_target(options)._replace(check=schema_check(options.schema))
     for kind, _ in options.report:
         if kind not in _REPORTS:
             raise Misuse(f"--report {kind}: allowed are {', '.join(_REPORTS)}")
@@ -64,8 +68,17 @@ def _exit_code(verdicts: Sequence[Verdict], allow_missing: bool) -> int:
     return 1 if outcomes & ({"failed"} if allow_missing else {"failed", "missing"}) else 0
 
 
-def _check(wanted: str) -> Callable[[Record], str | None] | None:
-    return None
+def schema_check(wanted: str) -> Callable[[bytes], list[str]] | None:
+    """The check of each line: `strict` refuses types of records that the schema does not know, `on` lets a program have
+    some of its own."""
+    if wanted == "off":
+        return None
+    from conformance.schema_check import check_line
+
+    check_line(b"{}")  # compiles the schema, once and before there are threads
+    if wanted == "strict":
+        return check_line
+    return lambda line: [fault for fault in check_line(line) if " is unknown; known are" not in fault]
 
 
 def _teller(quiet: bool) -> Callable[[Verdict], None]:

@@ -12,6 +12,7 @@ from conformance.play import Target
 from conformance.profile import read_profile
 from conformance.report import as_text
 from conformance.run import chosen, default_jobs, run
+from conformance.run_command import schema_check
 
 
 def program() -> list[str]:
@@ -23,7 +24,9 @@ def program() -> list[str]:
 
 @pytest.mark.timeout(240)
 def test_our_program_passes_every_case() -> None:
-    verdicts = run(chosen([], [], []), Target(program(), read_profile("atomic"), 20.0), default_jobs())
+    verdicts = run(
+        chosen([], [], []), Target(program(), read_profile("atomic"), 20.0, schema_check("strict")), default_jobs()
+    )
     assert {verdict.outcome for verdict in verdicts} == {"passed"}, as_text(verdicts, program())
 
 

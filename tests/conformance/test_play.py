@@ -11,6 +11,7 @@ import pytest
 
 from conformance.play import Played, Target, play
 from conformance.profile import Profile
+from conformance.run_command import schema_check
 from conformance.transcript import parse_case
 
 AGENT = Path(__file__).with_name("small_agent.py")
@@ -69,6 +70,14 @@ def test_each_way_to_break_the_protocol_is_told_by_its_rule(fault: str, rule: st
     faults = played(*lines, fault=fault, deadline=1.0).faults
     assert rule in [one.rule for one in faults]
     assert told is None or told in " | ".join(one.what for one in faults)
+
+
+def test_a_line_that_is_not_as_the_schema_says_is_told() -> None:
+    target = Target([sys.executable, "-I", "-S", str(AGENT)], Profile("small"), 10.0, schema_check("on"))
+    lines = [HEADER, {"send": {"id": "1", "type": "get_state"}}]
+    faults = play(parse_case("\n".join(map(json.dumps, lines)), "x/y", "y.jsonl"), target).faults
+    assert [fault.rule for fault in faults] == ["schema"]
+    assert "is required" in faults[0].what
 
 
 def test_a_rule_can_be_waived() -> None:

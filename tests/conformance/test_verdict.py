@@ -1,0 +1,74 @@
+"""Verdicts: passed, a fault, a feature that is not there, or our own mistake."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from conformance.fault import Fault
+from conformance.play import Played
+from conformance.transcript import Case, parse_case
+from conformance.verdict import Verdict, judge, lacking, settle
+
+FAULT = Fault("something else came", 3)
+
+
+def case(*needs: str, command: str = "bash") -> Case:
+    header = {
+        "format": 1,
+        "title": "a title",
+        "level": "contract",
+        "shows": {"file": "rpc-protocol.md", "heading": "bash", "says": "something"},
+        "needs": list(needs),
+    }
+    lines = [header, {"send": {"id": "1", "type": command}}]
+    return parse_case("\n".join(map(json.dumps, lines)), "x/y", "y.jsonl")
+
+
+def played(*records: dict[str, Any], stderr: str = "", faults: tuple[Fault, ...] = (FAULT,)) -> Played:
+    return Played(list(faults), list(records), stderr, [], 0.1)
+
+
+def outcome(verdict: Verdict) -> tuple[str, str]:
+    return verdict.outcome, verdict.reason
+
+
+def refusal(command: str, error: str) -> dict[str, Any]:
+    return {"type": "response", "command": command, "success": False, "error": error}
+
+
+def test_no_fault_is_passed() -> None:
+    assert outcome(judge(case(), played(faults=()))) == ("passed", "")
+
+
+def test_a_fault_is_failed_and_the_first_is_the_reason() -> None:
+    assert outcome(judge(case(), played())) == ("failed", "something else came")
+
+
+def test_a_command_that_is_unknown_is_missing_when_the_case_needs_it() -> None:
+    unknown = refusal("bash", "Unknown command: bash")
+    assert outcome(judge(case(), played(unknown))) == ("missing", "it answers: Unknown command: bash")
+    assert judge(case(command="abort"), played(unknown)).outcome == "failed"
+    assert judge(case(), played(refusal("bash", "no shell"))).outcome == "failed"
+    assert judge(case(), played({**unknown, "success": True})).outcome == "failed"
+
+
+def test_a_flag_that_is_refused_at_the_start_is_missing() -> None:
+    refused = played(stderr="error: unknown option '--name'")
+    assert outcome(judge(case("flag:--name"), refused)) == ("missing", "it refuses the flag --name")
+    assert judge(case("flag:--continue"), refused).outcome == "failed"
+    assert judge(case("flag:--name"), played({"type": "x"}, stderr=refused.stderr)).outcome == "failed"
+
+
+def test_an_event_that_is_never_sent_in_any_case_is_missing() -> None:
+    failed = judge(case("event:agent_settled"), played({"type": "agent_end"}))
+    other = judge(case(), played({"type": "agent_settled"}, faults=()))
+    assert outcome(settle([failed])[0]) == ("missing", "it never sends agent_settled")
+    assert [one.outcome for one in settle([failed, other])] == ["failed", "passed"]
+
+
+def test_a_feature_that_a_profile_says_is_lacking_is_missing_without_a_play() -> None:
+    verdict = lacking(case(), {"bash": "it has no shell"})
+    assert verdict is not None
+    assert outcome(verdict) == ("missing", "bash: it has no shell")
+    assert lacking(case(), {"abort": "no"}) is None
