@@ -63,6 +63,9 @@ STOPPED_BY: dict[str, frozenset[str]] = {
 }
 """What an interrupt stops when it passes it in the held lane; a move in the tree only if it makes a summary."""
 
+SHORT = REPLACEMENTS | CREDENTIAL_WRITES
+"""Of the commands that hold the lane, those that still run after the end of stdin."""
+
 Item = tuple[Ticket, Command | Rejected]
 
 FitImages = Callable[[int, WithImages, Address[IntakeMail]], None]
@@ -183,7 +186,10 @@ class Intake(Actor[IntakeMail]):
         if self._lane_holder:
             self._held.append((ticket, command))
             return
-        if name in HOLDS_LANE:
+        if name in HOLDS_LANE and not _is_short_move(command):
+            if self._input_over and name not in SHORT:
+                self._to_session(ticket, Rejected(ticket.id, ticket.command, CLOSING))
+                return
             self._lane_holder = ticket.serial
         if name in REPLACEMENTS and not isinstance(command, Rejected):
             self._send_batch()
@@ -269,10 +275,9 @@ class Intake(Actor[IntakeMail]):
         """Lets a replacement, the write of a credential or work on images finish and what waits behind it run: all are
         short. Other long commands are stopped."""
         self._input_over = True
-        short = REPLACEMENTS | CREDENTIAL_WRITES
         if self._fitting is not None:
             return
-        if self._lane_holder and self._open[self._lane_holder][0].command not in short:
+        if self._lane_holder and self._open[self._lane_holder][0].command not in SHORT:
             self._close()
 
     def _close(self) -> None:

@@ -176,7 +176,7 @@ class Session(Actor[SessionMail]):
     @property
     def owes(self) -> bool:
         """Whether something that began here is not over, apart from the run."""
-        return bool(self.shells or self.catalog_requests or self.saves_owed or self.loads)
+        return bool(self.shells or self.catalog_requests or self.saves_owed or self.loads or self.side_calls.owed)
 
     def use_model(self, model: Model, level: ThinkingLevel, source: Literal["fallback", "restore"]) -> None:
         try:

@@ -100,6 +100,12 @@ class SideCalls:
         self._me = me
         self._next_number = next_number
         self._open: dict[int, SideCall] = {}
+        self._cut: set[int] = set()
+
+    @property
+    def owed(self) -> bool:
+        """Whether a request was cancelled and has not said its last word: the session must live to hear it."""
+        return bool(self._cut)
 
     def start(
         self,
@@ -119,14 +125,14 @@ class SideCalls:
         call = self._asking(mail.call)
         if call is not None:
             self._judge(call, mail.message)
-        return call is not None
+        return call is not None or self._heard_last(mail.call)
 
     def child_died(self, number: object, error: str) -> bool:
         """The request died of an exception."""
         call = self._asking(number)
         if call is not None:
             self._end(call, self._blank(call, "error", f"the model request failed: {error}"))
-        return call is not None
+        return call is not None or self._heard_last(number)
 
     def woke(self, mail: Tick) -> bool:
         """The clock rang: a wait is over, unless its call is."""
@@ -143,6 +149,7 @@ class SideCalls:
             return
         if call.child is not None:
             call.child.tell(CancelCall())
+            self._cut.add(call.number)
         self._end(call, self._blank(call, "aborted", "Request was aborted"))
 
     # -- what is to be done
@@ -187,6 +194,12 @@ class SideCalls:
         del self._open[call.number]
         self._tell(call.series.over())
         call.ended(SideOutcome(reply, call.series.retries))
+
+    def _heard_last(self, number: object) -> bool:
+        """The end of a request that was cancelled: its owner has had the outcome."""
+        was_cut = number in self._cut
+        self._cut -= {number}
+        return was_cut
 
     def _tell(self, events: tuple[Struct, ...]) -> None:
         for event in events:

@@ -70,7 +70,7 @@ from runtime.simulation.script import Script
 from runtime.simulation.world import Alarm, Client, Once, World, simulated_tools
 
 NO_DEFAULTS = Defaults()
-SURROUNDINGS = Surroundings(lambda model, level: "", request_limits=RequestLimits(max_retries=1))
+SURROUNDINGS = Surroundings(lambda model, level: "", session_summary=True, request_limits=RequestLimits(max_retries=1))
 EPOCH_MS = 1_700_000_000_000
 SLOWABLE = (
     "writer",

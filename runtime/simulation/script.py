@@ -151,7 +151,8 @@ class Script:
 
     def _tree(self) -> dict[str, Any]:
         if self._rng.random() < 0.5:
-            return {"type": "navigate_tree", "targetId": self._entry()}
+            options = {"summarize": self._rng.random() < 0.6}
+            return {"type": "navigate_tree", "targetId": self._entry(), "options": options}
         if self._rng.random() < 0.5:
             return {"type": "set_label", "entryId": self._entry(), "label": "mark"}
         return {"type": "set_session_name", "name": "a name"}

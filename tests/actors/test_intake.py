@@ -220,6 +220,26 @@ def test_an_interrupt_that_passes_its_target_in_the_lane_turns_it_into_a_refusal
     assert state.command == "get_state"
 
 
+@pytest.mark.parametrize("interrupt", ["abort", "abort_compaction"])
+def test_of_moves_in_the_tree_only_those_that_make_a_summary_are_stopped(interrupt: str) -> None:
+    bench = Bench()
+    move = line("navigate_tree", targetId="a", options={"summarize": True})
+    bench.intake.receive(StdinBytes(line("new_session") + move + line("navigate_tree", targetId="a") + line(interrupt)))
+    bench.told()
+    bench.answered("new_session")
+    assert bench.told() == ["navigate_tree!", "navigate_tree"]
+
+
+def test_only_a_move_that_makes_a_summary_holds_the_lane(bench: Bench) -> None:
+    bench.intake.receive(StdinBytes(line("navigate_tree", targetId="a") + line("get_state")))
+    assert bench.told() == ["navigate_tree", "get_state"]
+    move = line("navigate_tree", targetId="a", options={"summarize": True})
+    bench.intake.receive(StdinBytes(move + line("get_state")))
+    assert bench.told() == ["navigate_tree"]
+    bench.answered("navigate_tree")
+    assert bench.told() == ["get_state"]
+
+
 def test_an_interrupt_stops_only_what_it_follows_on_the_wire(bench: Bench) -> None:
     bench.read("new_session", "abort", "prompt")
     bench.told()
@@ -313,6 +333,16 @@ def test_at_the_end_of_input_another_long_command_is_stopped_and_the_held_ones_a
     assert bench.told() == ["compact"]
     bench.intake.receive(StdinEnded())
     assert bench.refused() == [("get_state", CLOSING)]
+    assert bench.root.drain() == [InputEnded()]
+
+
+def test_after_the_end_of_input_no_long_command_begins_any_more(bench: Bench) -> None:
+    bench.read("new_session", "compact", "get_state")
+    bench.told()
+    bench.intake.receive(StdinEnded())
+    bench.current()
+    bench.answered("new_session")
+    assert bench.told() == ["compact!", "get_state"]
     assert bench.root.drain() == [InputEnded()]
 
 

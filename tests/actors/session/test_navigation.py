@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from actors.base import Down
-from actors.mail import Arm, CancelCall, NoMoreCommands, ReplyEnded, Retire, Retired, Tick
+from actors.mail import Arm, CancelCall, NoMoreCommands, ReplyEnded, Retire, Retired, SessionGone, Tick
 from protocol.messages import AssistantMessage, TextContent, Usage
 from tests.actors.session.test_session import BUSY, RETIRED, Bench
 
@@ -199,7 +199,9 @@ def test_a_session_that_lets_go_answers_the_command_first(bench: Bench) -> None:
     assert response(bench) == ABORTED
     assert bench.desk.of(Retired) == RETIRED
     bench.tell(NoMoreCommands())
+    assert bench.desk.drain() == []
     answer(bench, "too late")
+    assert [type(mail) for mail in bench.desk.drain()] == [SessionGone]
     assert bench.records() == []
 
 

@@ -186,8 +186,17 @@ def test_a_cancel_ends_a_request_before_it_returns(bench: Bench) -> None:
     assert [outcome.aborted for outcome in bench.outcomes] == [True]
     assert bench.outcomes[0].error is None
     assert isinstance(bench.children[0].next(), CancelCall)
-    assert not bench.answer("too late")
+    assert bench.calls.owed
+    assert bench.answer("too late")
+    assert not bench.calls.owed
     call.cancel()
+    assert len(bench.outcomes) == 1
+
+
+def test_a_cancelled_request_that_dies_owes_nothing(bench: Bench) -> None:
+    bench.start().cancel()
+    assert bench.calls.child_died(bench.requests[-1].call, "KeyError at x:1")
+    assert not bench.calls.owed
     assert len(bench.outcomes) == 1
 
 
