@@ -22,6 +22,8 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "replay": ("conformance.replay_command", "replay a recording against a program, and compare"),
     "compare": ("conformance.compare_command", "compare two recordings"),
     "convert": ("conformance.convert_command", "convert a recording of the older format"),
+    "record": ("conformance.record_command", "stand between a client and an agent, and record both"),
+    "mutate": ("conformance.mutate_command", "break an agent on purpose, to test clients"),
 }
 
 

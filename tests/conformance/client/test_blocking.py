@@ -26,7 +26,7 @@ from conformance.client import (
     event_type,
 )
 from conformance.client.calls import bash, get_state
-from tests.conformance.client.conftest import STATE, in_thread
+from tests.conformance.conftest import STATE, in_thread
 
 Plan = Callable[..., list[str]]
 QUICK = Options(start_deadline=10, quick_deadline=10, slow_deadline=10, idle_check=0.2, eof_grace=0.2, term_grace=0.2)
