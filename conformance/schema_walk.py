@@ -7,7 +7,7 @@ looked at, `None` for nothing. A fault is told as `pointer: what is wrong`, with
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 from protocol.validation import shorten, shown
 
@@ -26,14 +26,13 @@ _SHOWN_STEPS = 6
 Path = tuple[Any, str | int] | None  # the way to a value, last step first: a pointer is made only of a bad one's
 
 
-class Look:
+class Look(Protocol):
     """What is to be seen at a value whose type is right, or what to say when it is not."""
 
     __slots__ = ()
 
     def at(self, value: Any, path: Path, stack: list[tuple[Look, Any, Path]]) -> str | None:
         """What is wrong with `value` itself. Its parts go on the stack."""
-        raise NotImplementedError
 
 
 Kinds = dict[type, Look | None]

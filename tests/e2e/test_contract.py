@@ -16,7 +16,7 @@ import pytest
 
 from conformance.driver import Agent
 from conformance.model_server import ModelServer, error, gate, text, thinking, tool
-from conformance.schema_check import check_line
+from conformance.schema_check import check_line, check_of
 from protocol import entries, events, messages, model, responses
 from protocol.codec import encode, read_command
 from protocol.commands import COMMANDS, command_name
@@ -234,8 +234,14 @@ def kind_of(value: Any) -> str:
 
 
 @pytest.fixture(scope="module")
-def sent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Record]]:
+def sent(tour: tuple[list[Record], list[Path]]) -> list[Record]:
     """Every record of one conversation in which everything of the contract happens."""
+    return tour[0]
+
+
+@pytest.fixture(scope="module")
+def tour(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[list[Record], list[Path]]]:
+    """That conversation: its records, and the session files that it left."""
     root = tmp_path_factory.mktemp("contract")
     with ModelServer() as server, ExitStack() as running:
         home = Home(root, server.url)
@@ -254,7 +260,7 @@ def sent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Record]]:
         environment = {**home.environment(), "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
         a = running.enter_context(Agent(command, cwd=home.cwd, env=environment, check=check_line))
         play(a, server, root)
-        yield a.records
+        yield a.records, home.session_files()
 
 
 def play(a: Agent, server: ModelServer, root: Path) -> None:
@@ -390,3 +396,11 @@ def test_a_tree_that_we_send_has_the_entries_of_get_entries_in_nodes_like_the_co
 )
 def test_a_missing_key_another_type_and_a_key_too_many_are_misfits(told: Record, wrong: list[str]) -> None:
     assert misfits({"text": "good morning", "cancelled": False}, told, "data") == wrong
+
+
+def test_every_line_of_the_session_files_is_as_the_schema_says(tour: tuple[list[Record], list[Path]]) -> None:
+    lines = [json.loads(line) for file in tour[1] for line in file.read_text(encoding="utf-8").splitlines()]
+    assert {"session", "message", "model_change", "thinking_level_change", "branch_summary", "session_info"} <= {
+        line["type"] for line in lines
+    }
+    assert [(line, faults) for line in lines if (faults := check_of("SessionLine")(line))] == []

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from conformance.model_server import ModelServer, error, gate, text, tool
+from conformance.schema_check import check_of
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
 Run = Callable[..., tuple[int, str, str]]
@@ -77,6 +78,14 @@ def test_json_deltas_gives_every_delta_and_no_message_so_far(run: Run, server: M
     assert deltas(out) == "one two three"
     assert [list(update) for update in updates(out)] == [["type", "usage", "assistantMessageEvent"]] * len(updates(out))
     assert len(updates(out)) == 5  # start, a delta for each word, end
+
+
+def test_with_json_deltas_every_line_is_as_the_schema_says(run: Run, server: ModelServer) -> None:
+    server.script(tool("ls", {}), text("Hello"))
+    _, out, _ = run("--mode", "json", "--json-deltas", "hi")
+    header, *events = records(out)
+    assert check_of("SessionHeader")(header) == []
+    assert [faults for event in events if (faults := check_of("Event")(event))] == []
 
 
 def test_a_tool_runs_and_its_events_stand_between_the_messages(run: Run, server: ModelServer) -> None:
