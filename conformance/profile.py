@@ -20,7 +20,8 @@ class ProfileError(ValueError):
 class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Texts may hold `{{home}}`, `{{agent}}`, `{{cwd}}`, `{{sessions}}`, `{{url}}`, `{{provider}}`, `{{model}}` and
     `{{session}}`; `{"$ref": "models"}` and `{"$ref": "settings"}` stand for the whole objects. `unset` are prefixes of
-    variables that a run must not inherit; `lacks` are features that the program does not claim to have, with why."""
+    variables that a run must not inherit; `project` is the folder of settings inside of a project; `lacks` are features
+    that the program does not claim to have, with why."""
 
     name: str
     detect: tuple[str, ...] = ()
@@ -31,6 +32,7 @@ class Profile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     model_args: tuple[str, ...] = ()
     session_args: tuple[str, ...] = ()
     in_memory_args: tuple[str, ...] = ()
+    project: str = ".atomic"
     lacks: dict[str, str] = {}
 
 

@@ -96,7 +96,7 @@ def _shell_deltas(talk: Conversation) -> Iterator[tuple[str, Any]]:
         key = key_of(record.get("id", ABSENT))
         if record.get("type") == "bash_execution_update":
             joined[key] = joined.get(key, "") + str(record.get("delta"))
-            if record.get("channel") not in ("stdout", "stderr"):
+            if record.get("channel", "stdout") not in ("stdout", "stderr"):
                 yield "a delta of no known channel", record
             if key in done:
                 yield "a delta after the response of its request", record

@@ -8,7 +8,7 @@ from __future__ import annotations
 import fnmatch
 import os
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import resources
 from pathlib import Path
@@ -16,7 +16,7 @@ from pathlib import Path
 from conformance.fault import KitError
 from conformance.play import Target, play
 from conformance.transcript import Case, read_case, read_cases
-from conformance.verdict import Verdict, judge, lacking, settle
+from conformance.verdict import Verdict, judge, lacking, late_needs, settle
 
 Tell = Callable[[Verdict], None]
 
@@ -46,13 +46,13 @@ def default_jobs() -> int:
     return 2 * (os.cpu_count() or 1)
 
 
-def run_case(case: Case, target: Target) -> Verdict:
-    """Play and judge. A fault of the kit is a verdict too."""
+def run_case(case: Case, target: Target, wanted: Collection[str] = ()) -> Verdict:
+    """Play and judge. A fault of the kit is a verdict too. `wanted` as for `judge`."""
     absent = lacking(case, target.profile.lacks)
     if absent is not None:
         return absent
     try:
-        return judge(case, play(case, target))
+        return judge(case, play(case, target), wanted)
     except KitError as problem:
         return Verdict(case, "error", str(problem), (), 0.0)
     except Exception as problem:  # one broken case must not hide the others
@@ -62,11 +62,13 @@ def run_case(case: Case, target: Target) -> Verdict:
 
 def run(cases: Iterable[Case], target: Target, jobs: int, tell: Tell = lambda verdict: None) -> list[Verdict]:
     """All verdicts. `tell` is called with each as it is reached, from several threads."""
+    all_ = list(cases)
+    wanted = late_needs(all_)
 
     def one(case: Case) -> Verdict:
-        verdict = run_case(case, target)
+        verdict = run_case(case, target, wanted)
         tell(verdict)
         return verdict
 
     with ThreadPoolExecutor(max_workers=jobs) as pool:
-        return settle(pool.map(one, cases))
+        return settle(pool.map(one, all_))

@@ -42,7 +42,8 @@ def models(url: str) -> dict[str, Any]:
 
 
 class Stage:
-    """`names` are those that every case knows: its folders and the `url` of the model server."""
+    """`names` are those that every case knows: its folders, the `url` of the model server, and
+    `project`, what the program calls its folder inside of a project."""
 
     def __init__(self, root: Path, url: str, profile: Profile, start: Mapping[str, Any]) -> None:
         self._profile, self._start = profile, start
@@ -51,12 +52,13 @@ class Stage:
             (root / folder).mkdir()
         self._root = root
         self.names: dict[str, Any] = {folder: str(root / folder) for folder in FOLDERS} | {"url": url}
+        self.names["project"] = profile.project
         providers = resolve({**models(url), **start.get("models", {})}, self.names)
         known = {**self.names, "models": providers, "settings": _merged(SETTINGS, start.get("settings", {}))}
         for path, content in profile.files.items():
             self.write(path, {"json": resolve(content, known)})
         for path, content in start.get("files", {}).items():
-            self.write(path, content)
+            self.write(fill(path, self.names), content)
 
     def path(self, text: str) -> Path:
         """An absolute path, or one below a folder of the stage (`cwd/a.txt`)."""

@@ -20,7 +20,7 @@ from protocol.commands import COMMAND_NAMES
 FORMAT = 1
 LEVELS = ("contract", "reference", "stricter")
 FOLDERS = ("home", "agent", "cwd", "sessions")
-GIVEN_NAMES = frozenset({*FOLDERS, "url", "pid"})
+GIVEN_NAMES = frozenset({*FOLDERS, "url", "pid", "project"})
 _LEVEL: Checker = lambda value: None if value in LEVELS else f"one of {', '.join(LEVELS)}"  # noqa: E731
 _FORMAT: Checker = lambda value: None if value == FORMAT else f"{FORMAT}"  # noqa: E731
 _OR_NULL: Checker = lambda value: None if value is None or isinstance(value, str) else "a string or null"  # noqa: E731
@@ -73,7 +73,7 @@ class Step(NamedTuple):
 
 class Case(NamedTuple):
     """`name` is `section/file`. `needs` are the features whose absence is told apart from a fault: names of commands,
-    `event:<type>`, `flag:<--flag>`, or a word that a profile lists under `lacks`."""
+    `event:<type>`, `field:<record or command>.<path>`, `flag:<--flag>`, or a word that profiles list under `lacks`."""
 
     name: str
     path: str

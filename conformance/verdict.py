@@ -7,12 +7,13 @@ does not have a feature that the case names under `needs`. `error`: the case or 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
 from conformance.driver import Record
 from conformance.fault import Fault
 from conformance.play import Played
+from conformance.shapes import ABSENT
 from conformance.transcript import Case
 
 Outcome = Literal["passed", "failed", "missing", "error"]
@@ -29,7 +30,7 @@ class Verdict(NamedTuple):
     reason: str
     faults: tuple[Fault, ...]
     seconds: float
-    events: frozenset[str] = frozenset()  # the types of all records that came
+    seen: frozenset[str] = frozenset()  # which of the wanted `event:` and `field:` features were there
     stderr: str = ""
 
 
@@ -41,13 +42,34 @@ def lacking(case: Case, lacks: Mapping[str, str]) -> Verdict | None:
     return None
 
 
-def judge(case: Case, played: Played) -> Verdict:
-    """The verdict of one play. Needs of the form `event:` are judged when all cases have been played (`settle`)."""
-    events = frozenset(str(record.get("type")) for record in played.records)
+def judge(case: Case, played: Played, wanted: Collection[str] = ()) -> Verdict:
+    """The verdict of one play. Needs of the forms `event:` and `field:` are judged when all cases have been played
+    (`settle`); `wanted` are those of all cases."""
+    seen = frozenset(need for need in wanted if any(_shows(record, need) for record in played.records))
     missing = (_missing_command(case, played.records) or _missing_flag(case, played)) if played.faults else None
     outcome: Outcome = "passed" if not played.faults else "missing" if missing else "failed"
     reason = missing or (played.faults[0].what if played.faults else "")
-    return Verdict(case, outcome, reason, tuple(played.faults), played.seconds, events, played.stderr)
+    return Verdict(case, outcome, reason, tuple(played.faults), played.seconds, seen, played.stderr)
+
+
+def late_needs(cases: Iterable[Case]) -> frozenset[str]:
+    """The needs that can be judged only by all records of a run."""
+    return frozenset(need for case in cases for need in case.needs if need.startswith(("event:", "field:")))
+
+
+def _shows(record: Record, need: str) -> bool:
+    """Whether a record is this event, or has this field: `field:bash_execution_update.channel`, or for the response to
+    a command `field:set_thinking_level.data.level`."""
+    kind, _, name = need.partition(":")
+    if kind == "event":
+        return record.get("type") == name
+    of, *path = name.split(".")
+    if of not in (record.get("type"), record.get("command")):
+        return False
+    value: Any = record
+    for key in path:
+        value = value.get(key, ABSENT) if isinstance(value, dict) else ABSENT
+    return value is not ABSENT
 
 
 def _missing_command(case: Case, records: Sequence[Record]) -> str | None:
@@ -68,15 +90,14 @@ def _missing_flag(case: Case, played: Played) -> str | None:
 
 
 def settle(verdicts: Iterable[Verdict]) -> list[Verdict]:
-    """Failures that come from an event which the program never sent in any case, told as missing."""
+    """Failures that come from an event or a field which the program never sent in any case, told as missing."""
     all_ = list(verdicts)
-    seen = frozenset().union(*(verdict.events for verdict in all_))
+    seen = frozenset().union(*(verdict.seen for verdict in all_))
     return [_settled(verdict, seen) for verdict in all_]
 
 
 def _settled(verdict: Verdict, seen: frozenset[str]) -> Verdict:
-    wanted = [need.removeprefix("event:") for need in verdict.case.needs if need.startswith("event:")]
-    never = [event for event in wanted if event not in seen]
+    never = [need for need in sorted(late_needs([verdict.case])) if need not in seen]
     if verdict.outcome != "failed" or not never:
         return verdict
-    return verdict._replace(outcome="missing", reason=f"it never sends {never[0]}")
+    return verdict._replace(outcome="missing", reason=f"it never sends {never[0].partition(':')[2]}")

@@ -26,6 +26,11 @@ def test_models_and_settings_stand_where_the_profile_says(tmp_path: Path) -> Non
     assert settings["retry"] == {"enabled": True, "maxRetries": 7, "baseDelayMs": 50}
 
 
+def test_the_folder_of_a_project_has_the_name_of_the_program(tmp_path: Path) -> None:
+    stage(tmp_path, {"files": {"cwd/{{project}}/a": "x"}}, Profile("other", project=".other"))
+    assert (tmp_path / "cwd" / ".other" / "a").read_text() == "x"
+
+
 CONTENTS: list[tuple[Any, bytes]] = [
     ("text {{cwd}}", b"text CWD"),
     (["a", {"b": "{{cwd}}"}], b'a\n{"b": "CWD"}\n'),

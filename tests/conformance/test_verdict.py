@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
+from conformance.driver import Record
 from conformance.fault import Fault
 from conformance.play import Played
 from conformance.transcript import Case, parse_case
-from conformance.verdict import Verdict, judge, lacking, settle
+from conformance.verdict import Verdict, judge, lacking, late_needs, settle
 
 FAULT = Fault("something else came", 3)
 
@@ -60,11 +63,24 @@ def test_a_flag_that_is_refused_at_the_start_is_missing() -> None:
     assert judge(case("flag:--name"), played({"type": "x"}, stderr=refused.stderr)).outcome == "failed"
 
 
-def test_an_event_that_is_never_sent_in_any_case_is_missing() -> None:
-    failed = judge(case("event:agent_settled"), played({"type": "agent_end"}))
-    other = judge(case(), played({"type": "agent_settled"}, faults=()))
-    assert outcome(settle([failed])[0]) == ("missing", "it never sends agent_settled")
-    assert [one.outcome for one in settle([failed, other])] == ["failed", "passed"]
+DELTA = {"type": "bash_execution_update", "delta": ""}
+LEVEL = {"type": "response", "command": "set_thinking_level", "success": True}
+
+
+@pytest.mark.parametrize(
+    ("need", "without", "with_"),
+    [
+        ("event:agent_settled", {"type": "agent_end"}, {"type": "agent_settled"}),
+        ("field:bash_execution_update.channel", DELTA, {**DELTA, "channel": "stdout"}),
+        ("field:set_thinking_level.data.level", {**LEVEL, "data": {}}, {**LEVEL, "data": {"level": None}}),
+    ],
+)
+def test_what_is_never_sent_in_any_case_is_missing(need: str, without: Record, with_: Record) -> None:
+    one, other = case(need), case()
+    wanted = late_needs([one, other])
+    failed = judge(one, played(without), wanted)
+    assert outcome(settle([failed])[0]) == ("missing", f"it never sends {need.partition(':')[2]}")
+    assert [v.outcome for v in settle([failed, judge(other, played(with_, faults=()), wanted)])] == ["failed", "passed"]
 
 
 def test_a_feature_that_a_profile_says_is_lacking_is_missing_without_a_play() -> None:
