@@ -203,6 +203,16 @@ def _ordered(matching: _Matching, argument: Any, value: Any, path: str) -> bool:
     return True
 
 
+def _said(matching: _Matching, argument: Any, value: Any, path: str) -> bool:
+    """Some programs keep the system prompt in their lists of messages."""
+    kept = [one for one in value if not _is_system(one)] if isinstance(value, list) else value
+    return matching.compare(argument, kept, path)
+
+
+def _is_system(message: Any) -> bool:
+    return isinstance(message, dict) and message.get("role") in ("system", "developer")
+
+
 def _each(matching: _Matching, argument: Any, value: Any, path: str) -> bool:
     if not matching.note(isinstance(value, list), path, "an array", value):
         return False
@@ -295,6 +305,7 @@ _MATCHERS: dict[str, _Matcher] = {
     "$contains": _Matcher(_shape_problem, _contains),
     "$ordered": _Matcher(_shapes_problem, _ordered),
     "$each": _Matcher(_shape_problem, _each),
+    "$said": _Matcher(_shape_problem, _said),
     "$exact": _Matcher(lambda a, path: _OBJECT(a, path) or _shape_problem(a, path), _exact),
     "$optional": _Matcher(_shape_problem, _optional),
     "$not": _Matcher(_shape_problem, _not),

@@ -22,6 +22,7 @@ EXAMPLES: dict[str, tuple[Any, list[Any], list[Any]]] = {
     "$len": ({"$len": {"$min": 2}}, ["ab", [1, 2], {"a": 1, "b": 2}], ["a", 5, ABSENT]),
     "$contains": ({"$contains": {"a": 1}}, [[0, {"a": 1, "b": 2}]], [[], [{"a": 2}], "a", {"a": 1}, ABSENT]),
     "$ordered": ({"$ordered": [1, {"$min": 5}]}, [[0, 1, 3, 9]], [[9, 1], [1], 1, ABSENT]),
+    "$said": ({"$said": [{"role": "user"}]}, [[{"role": "system"}, {"role": "user"}]], [[], [{"role": "tool"}], 1]),
     "$each": ({"$each": {"$min": 1}}, [[], [1, 2]], [[1, 0], 1, ABSENT]),
     "$exact": ({"$exact": {"a": 1}}, [{"a": 1}], [{"a": 1, "b": 2}, {}, 1]),
     "$optional": ({"$optional": 5}, [ABSENT, None, 5], [6, False]),
