@@ -357,7 +357,7 @@ class Plan(NamedTuple):
 def read_plan(content: str) -> Plan | None:
     """None when the first line is no directive. A line that is none belongs to the one above it."""
     lines: list[str] = []
-    for line in content.strip().splitlines():
+    for line in content.strip().split("\n"):
         if _DIRECTIVE.match(line):
             lines.append(line.rstrip())
         elif lines:
