@@ -24,6 +24,7 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "convert": ("conformance.convert_command", "convert a recording of the older format"),
     "record": ("conformance.record_command", "stand between a client and an agent, and record both"),
     "mutate": ("conformance.mutate_command", "break an agent on purpose, to test clients"),
+    "stress": ("conformance.stress_command", "put bounded load on an agent, and check what it promises"),
 }
 
 

@@ -166,6 +166,11 @@ class AsyncRpcClient(Methods):
         return list(self._core.oddities)
 
     @property
+    def failure(self) -> TransportError | None:
+        """Why the connection is over, `None` while it stands."""
+        return self._core.failure
+
+    @property
     def pid(self) -> int:
         self._check_started()
         assert self._child is not None

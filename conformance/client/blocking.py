@@ -166,6 +166,12 @@ class RpcClient(Methods):
             return list(self._core.oddities)
 
     @property
+    def failure(self) -> TransportError | None:
+        """Why the connection is over, `None` while it stands."""
+        with self._lock:
+            return self._core.failure
+
+    @property
     def pid(self) -> int:
         return self._child.pid
 

@@ -176,11 +176,12 @@ class Course:
         return self._prompt.streaming_behavior is not None and self._was_active
 
     def _note(self, event: Event, kind: str) -> None:
-        self._quiet_since, self._patience = self._core.now(), self._options.idle_check
         if kind in _WAIT_ENDS or kind in _WAITS:
             self._waits = kind in _WAITS
         if self._in_response and kind in _OF_A_RUN:
             self.started = True
+        if self.started and kind != "bash_execution_update":  # other work does not show that the run goes on
+            self._quiet_since, self._patience = self._core.now(), self._options.idle_check
         if isinstance(event, MessageEnd):
             message = read_message(event.message)
             self._last_answer = message if isinstance(message, AssistantMessage) else self._last_answer
@@ -216,7 +217,7 @@ class Course:
         self._patience = min(2 * self._patience, max(30.0, self._options.idle_check))
         spoke_since = self._quiet_since != self._asked_at
         self._quiet_since = self._core.now()
-        if spoke_since or not response.success:
+        if spoke_since or self._waits or not response.success:
             return
         try:
             state: SessionState = read_data(response.data, SessionState, "get_state")

@@ -207,6 +207,16 @@ def test_a_prompt_that_nothing_came_of_ends_when_the_agent_says_that_it_is_idle(
     assert (bench.time, bench.course.outcome.started, bench.asked) == (1.0, False, 1)
 
 
+def test_other_work_does_not_keep_a_prompt_that_nothing_came_of() -> None:
+    bench = begun("/command")
+    bench.respond()
+    for _ in range(3):
+        bench.record(type="bash_execution_update", id="b", channel="stdout", delta="x")
+        bench.record(type="noise")
+    assert bench.rest() == ["bash_execution_update", "noise"] * 3
+    assert bench.time == 1.0
+
+
 def test_an_agent_that_is_busy_is_asked_ever_more_seldom_and_waited_for() -> None:
     bench = begun()
     bench.respond()
