@@ -397,6 +397,14 @@ class SurroundingsLoaded(Struct, frozen=True):
     error: str = ""
 
 
+class CompactionWorked(Struct, frozen=True):
+    """A pump is done with a part of the compaction `job`: `value` is what came out, unless there is an `error`."""
+
+    job: int
+    value: Any
+    error: str = ""
+
+
 class PreferenceSaved(Struct, frozen=True):
     """One value of this session is in the settings file, or stderr tells why not."""
 
@@ -431,6 +439,7 @@ SessionMail = (
     | PreferenceSaved
     | SurroundingsLoaded
     | Exported
+    | CompactionWorked
     | Tick
     | Down
 )

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal, get_args
 
 import msgspec
-from msgspec import Meta, Raw, Struct
+from msgspec import Meta, Raw, Struct, field
 
 from protocol.messages import ImageContent
 from protocol.model import ThinkingLevel
@@ -201,7 +201,12 @@ class GetAvailableThinkingLevels(_Command, frozen=True):
 
 
 class Compact(_Command, frozen=True):
-    """Shorten the context."""
+    """Shorten the context. What is not said follows from the settings. `compression_ratio` is the share of lines to
+    keep, `preserve_recent` the number of newest messages that stay as they are, `query` what the rest is judged by."""
+
+    compression_ratio: float | None = field(default=None, name="compression_ratio")
+    preserve_recent: int | None = field(default=None, name="preserve_recent")
+    query: str | None = None
 
 
 class AbortCompaction(_Command, frozen=True):

@@ -48,6 +48,8 @@ from actors.model.dialects import http_error_text, reader_for
 from actors.model.stream import StreamOpener
 from actors.preferences import Preferences
 from actors.session.actor import Session
+from actors.session.compaction_files import DiskFiles
+from actors.session.compaction_work import CompactionWorker
 from actors.session.desk import SessionDesk
 from actors.session.exporting import Exporter
 from actors.session.file import OpenedSession, Stamps, read_session
@@ -232,6 +234,8 @@ class House:
             environment=self._environment,
             complain=complain,
             reopen=_reread,
+            work=CompactionWorker(self._pump).start,
+            compaction_files=DiskFiles(now_ms, STAMPS.uuid7),
             defaults=start_defaults(settings),
             name=self._startup.options.name,
             pi_compat=self._startup.options.rpc_compat == "pi",

@@ -22,6 +22,7 @@ from actors.mail import (
     BecomeCurrent,
     CatalogAnswered,
     Commands,
+    CompactionWorked,
     DescribeFork,
     Exported,
     NoMoreCommands,
@@ -43,6 +44,7 @@ from actors.mail import (
     UseCatalog,
 )
 from actors.session.background import Background
+from actors.session.compactor import Compactor
 from actors.session.cycle import PromptCycle
 from actors.session.file import OpenedSession
 from actors.session.handover import HandOver
@@ -56,6 +58,7 @@ from actors.session.requests.dispatch import Requests
 from actors.session.services import Modes, Services
 from actors.session.side_call import SideCalls
 from protocol.codec import encode
+from protocol.events import CompactionReason
 from protocol.model import Model, ThinkingLevel
 
 
@@ -94,10 +97,13 @@ class Session(Actor[SessionMail]):
             self.cycle.will_retry,
             self.cycle.run_over,
             self._numbers.__next__,
+            self.cycle.before_request,
+            self.cycle.cancel_mid_turn,
         )
         self.side_calls = SideCalls(self.services, self.setting, self.outbox, self.me, self._numbers.__next__)
         self.background = Background(self)
         self.navigation = Navigation(self)
+        self.compactor = Compactor(self)
         self.requests = Requests(self)
         self.requests.models.choose(first=self.key == 1)
         if self.key == 1 and self.services.name is not None:
@@ -126,6 +132,7 @@ class Session(Actor[SessionMail]):
             PreferenceSaved: self._preference_saved,
             SurroundingsLoaded: self.requests.slash.loaded,
             Exported: self.requests.state.exported,
+            CompactionWorked: self.compactor.worked,
             Tick: self._wake,
             Down: self._bury,
         }
@@ -164,9 +171,9 @@ class Session(Actor[SessionMail]):
         return self.cycle.busy or self.compaction_reason is not None
 
     @property
-    def compaction_reason(self) -> Literal["branchSummary"] | None:
+    def compaction_reason(self) -> CompactionReason | Literal["branchSummary"] | None:
         """Why the conversation is being shortened now; None: it is not."""
-        return "branchSummary" if self.navigation.summarizing else None
+        return "branchSummary" if self.navigation.summarizing else self.compactor.reason
 
     @property
     def leaving(self) -> bool:
@@ -176,7 +183,8 @@ class Session(Actor[SessionMail]):
     @property
     def owes(self) -> bool:
         """Whether something that began here is not over, apart from the run."""
-        return bool(self.shells or self.catalog_requests or self.saves_owed or self.loads or self.side_calls.owed)
+        own = (self.shells, self.catalog_requests, self.saves_owed, self.loads)
+        return any(own) or bool(self.side_calls.owed or self.compactor.working)
 
     def use_model(self, model: Model, level: ThinkingLevel, source: Literal["fallback", "restore"]) -> None:
         try:
@@ -185,11 +193,19 @@ class Session(Actor[SessionMail]):
             self.services.complain(str(error))
 
     def abort(self) -> None:
-        """Ends the run, the wait for a retry, the summary of a branch, and what is done in the background."""
+        """Ends the run, the wait for a retry, the summary of a branch, and what is done in the background. A prompt
+        that waits for a compaction is not started."""
         self.background.cancel()
         self.navigation.cancel()
-        if not self.cycle.cancel_wait():
+        self.cycle.refuse_admission("prompt was stopped by abort before it started")
+        self.interrupt()
+
+    def interrupt(self) -> None:
+        """Ends what the agent is at: the run, the wait for a retry, or the compaction between two runs."""
+        if self.loop.run is not None:
             self.loop.abort()
+        elif not self.cycle.cancel_wait():
+            self.compactor.cancel(manual=False)
 
     def _end_reply(self, mail: ReplyEnded) -> None:
         if not self.side_calls.reply_ended(mail):

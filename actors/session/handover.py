@@ -57,8 +57,7 @@ class HandOver:
         self._heard += 1
         self._retiring = True
         self.told_retired = self._gone = False
-        self._session.waiting.empty()
-        self._session.abort()
+        self._let_go()
 
     def become_current(self, mail: BecomeCurrent) -> None:
         self._heard += 1
@@ -75,8 +74,14 @@ class HandOver:
 
     def begin_reload(self, mail: Reload) -> None:
         self._reload = mail
-        self._session.waiting.empty()
-        self._session.abort()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        session = self._session
+        session.waiting.empty()
+        session.cycle.refuse_admission("the session was left before the prompt started")
+        session.abort()
+        session.compactor.cancel()
 
     def move_on(self) -> None:
         """Takes the steps that wait for the session to be still."""

@@ -19,7 +19,7 @@ from actors.session.tree import Tree
 from actors.session.turn import Said
 from protocol.codec import encode
 from protocol.entries import message_line, read_entry
-from protocol.messages import Message
+from protocol.messages import AssistantMessage, Message
 
 
 class History:
@@ -37,13 +37,13 @@ class History:
         self.journal = opened.journal
         self.tree = Tree(opened.entries)
         self.tally, self.fork_texts = Tally(), ForkTexts()
-        self._waiting.clear()
         self.rebuild()
 
     def rebuild(self) -> None:
         """Derives the live context from the leaf, as after a move in the tree."""
         context: Context = build_context(self.tree, self.tree.leaf_id)
         self.messages = context.messages
+        self._waiting.clear()
         self.saved_level = context.thinking_level
         self.saved_model = context.model
 
@@ -86,6 +86,11 @@ class History:
         self.messages += self._waiting
         self._waiting.clear()
 
+    def compact(self, boundary: dict[str, Any]) -> None:
+        """Appends a boundary: the live context is what it leaves, and what waited to join is part of that."""
+        self.append("compaction", **boundary)
+        self.rebuild()
+
     def holds(self, raw: bytes) -> bool:
         """Whether a message with exactly this JSON is recorded."""
         return any(bytes(entry.head.message or b"") == raw for entry in self.tree.entries)
@@ -93,6 +98,11 @@ class History:
     def drop_last(self) -> None:
         """Takes the last message out of the live context; the file keeps it."""
         self.messages.pop()
+
+    def drop_reply(self) -> None:
+        """The same, if it is a reply: a compaction may have made it part of the boundary's text."""
+        if self.messages and isinstance(self.messages[-1].message(), AssistantMessage):
+            self.drop_last()
 
     def _append_message(self, raw: bytes) -> str:
         entry_id = self.tree.new_id(self._uuid4)

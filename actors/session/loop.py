@@ -36,6 +36,7 @@ from actors.session.outbox import Outbox
 from actors.session.retry import RetryPolicy
 from actors.session.services import Services
 from actors.session.turn import (
+    ABORTED,
     CallModel,
     CancelWork,
     Effects,
@@ -76,9 +77,10 @@ class Setting:
 
 
 class AgentLoop:
-    """`poll` asks the queue; `replied` tells what event follows a reply's `message_end`; `will_retry` whether a run
-    that ends is tried again; `finished` hears that it is over, after its `agent_end` has been told. `next_number` gives
-    numbers for requests and calls that nothing else in the session has."""
+    """`before_request` tells whether a request that follows tool results has to wait for `go_on`, and `cancel_wait`
+    ends that wait, if there is one. `poll` asks the queue; `replied` tells what event follows a reply's `message_end`;
+    `will_retry` whether a run that ends is tried again; `finished` hears that it is over, after its `agent_end` has
+    been told. `next_number` gives numbers for requests and calls that nothing else in the session has."""
 
     def __init__(
         self,
@@ -92,6 +94,8 @@ class AgentLoop:
         will_retry: Callable[[Run], bool],
         finished: Callable[[Run], None],
         next_number: Callable[[], int],
+        before_request: Callable[[], bool],
+        cancel_wait: Callable[[], bool],
     ) -> None:
         self._services = services
         self._history = history
@@ -104,6 +108,8 @@ class AgentLoop:
         self._finished = finished
         self.run: Run | None = None
         self._next_number = next_number
+        self._before_request = before_request
+        self._cancel_wait = cancel_wait
         self._reply_call: tuple[int, Child[ModelCallMail]] | None = None
         self._tools: dict[int, tuple[int, ToolCall, Child[ToolCallMail]]] = {}
         self.specs = tuple(ToolSpec(tool.name, tool.description, tool.parameters) for tool in services.tools.values())
@@ -158,6 +164,16 @@ class AgentLoop:
         if self.run is not None:
             self._do(self.run.abort())
 
+    def go_on(self, error: str | None) -> None:
+        """The request that waited may be sent, unless there is an `error`, which ends the run."""
+        run = self._active()
+        if run.aborted:
+            self._do(run.reply_ended(said(self._blank_reply("aborted", ABORTED))))
+        elif error is not None:
+            self._do(run.reply_ended(said(self._blank_reply("error", error))))
+        else:
+            self._call_model(run)
+
     # -- what is to be done
 
     def _do(self, effects: Effects) -> None:
@@ -170,7 +186,8 @@ class AgentLoop:
                     if not self._keep(run, message, effects[place:]):
                         return
                 case CallModel():
-                    self._call_model(run)
+                    if not run.follows_tools or not self._before_request():
+                        self._call_model(run)
                 case RunTools(calls):
                     for place, call in calls:
                         self._run_tool(place, call)
@@ -233,6 +250,8 @@ class AgentLoop:
         self._tools[number] = (place, call, self._services.start_tool_call(request, self._me))
 
     def _cancel_work(self) -> None:
+        if self._cancel_wait():
+            return
         if self._reply_call is not None:
             self._reply_call[1].tell(CancelCall())
         for _, _, tool in self._tools.values():

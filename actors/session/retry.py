@@ -163,6 +163,11 @@ def retry_text(message: AssistantMessage) -> str:
     return {"empty": EMPTY_COMPLETION, "canned": CANNED_REFUSAL}.get(classify(message), UNKNOWN_ERROR)
 
 
+def is_preflight_error(message: AssistantMessage) -> bool:
+    """Whether the reply is ours: the request was not sent, since its context could not be made to fit."""
+    return message.stop_reason == "error" and (message.error_message or "").startswith(_PREFLIGHT)
+
+
 def _kind(message: AssistantMessage) -> Kind:
     text = message.error_message or ""
     if text.startswith(_PREFLIGHT):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -31,9 +31,12 @@ from protocol.commands import QueueMode
 from protocol.model import Model, ThinkingLevel
 
 if TYPE_CHECKING:
+    from actors.session.compaction.preparation import Preparation
+    from actors.session.compaction_files import CompactionFiles
     from actors.session.exporting import ExportPlan
     from actors.session.file import OpenedSession
     from actors.tool.table import Tool
+    from protocol.events import CompactionReason
 
 Modes = Mapping[QueueKind, QueueMode]
 
@@ -42,7 +45,9 @@ class Services(Struct, frozen=True):
     """`now` is in milliseconds since the epoch; `complain` takes one line for stderr; `reopen` reads a session's own
     file again. `catalog`, `defaults` and `surroundings` are those of the session's start; `load_surroundings` reads
     those of a folder in a pump and tells the session `SurroundingsLoaded`, `export` writes a page and tells
-    `Exported`. With `pi_compat` responses and events say what clients of pi need beyond the contract."""
+    `Exported`. `work` does a part of a compaction in a pump and tells `CompactionWorked`; `propose_compaction` asks an
+    extension for a `Proposal`, which comes the same way (None: there is nobody to ask). With `pi_compat` responses
+    and events say what clients of pi need beyond the contract."""
 
     writer: Address[WriterMail]
     shells: Address[ShellDeskMail]
@@ -64,9 +69,12 @@ class Services(Struct, frozen=True):
     environment: Callable[[str, str | None, Model | None, ThinkingLevel], Mapping[str, str]]
     complain: Callable[[str], None]
     reopen: Callable[[OpenedSession], OpenedSession]
+    work: Callable[[int, Callable[[], Any], Address[SessionMail]], None]
+    compaction_files: CompactionFiles
     defaults: Defaults = Defaults()
     name: str | None = None
     pi_compat: bool = False
+    propose_compaction: Callable[[int, CompactionReason, Preparation, Address[SessionMail]], None] | None = None
 
 
 def inheriting(services: Services, inherited: Inherited) -> Services:

@@ -191,6 +191,11 @@ class Run:
         message = self._reply.message if self._reply is not None else None
         return message if isinstance(message, AssistantMessage) else None
 
+    @property
+    def follows_tools(self) -> bool:
+        """Whether the next request answers tool results of this run."""
+        return bool(self._results)
+
     def kept(self, message: Said) -> None:
         self._message_open = False
         self.messages.append(message)

@@ -306,10 +306,14 @@ export interface GetAvailableThinkingLevelsCommand {
 
 /**
  * Command compact.
- * Shorten the context.
+ * Shorten the context. What is not said follows from the settings. `compression_ratio` is the share of lines to keep,
+ * `preserve_recent` the number of newest messages that stay as they are, `query` what the rest is judged by.
  */
 export interface CompactCommand {
   type: "compact";
+  compression_ratio?: number | null;
+  preserve_recent?: number | null;
+  query?: string | null;
   id?: RequestId;
 }
 

@@ -47,6 +47,7 @@ from actors.model.dialects import http_error_text, reader_for
 from actors.model.prompt import Credential
 from actors.preferences import Preferences
 from actors.session.actor import Session
+from actors.session.compaction_work import worked
 from actors.session.desk import SessionDesk
 from actors.session.file import OpenedSession, Stamps
 from actors.session.queue import Queue
@@ -89,6 +90,16 @@ SLOWABLE = (
     "session-open",
     "client",
 )
+
+
+class ForgottenFiles:
+    """The files that a compaction leaves: nobody reads them here."""
+
+    def back_up(self, session_path: str, label: str) -> str:
+        return f"{session_path}.{label}.bak"
+
+    def keep_answer(self, session_path: str, category: str, facts: dict[str, Any]) -> None:
+        return None
 
 
 class Plan(Struct, frozen=True):
@@ -377,7 +388,12 @@ class House:
             environment=self._environment,
             complain=self.stderr.append,
             reopen=self.disk.reread,
+            work=self._work,
+            compaction_files=ForgottenFiles(),
         )
+
+    def _work(self, job: int, task: Callable[[], Any], session: Address[SessionMail]) -> None:
+        self.scheduler.add_pump(Once(lambda: session.tell(worked(job, task))), "compaction")
 
     def _load_surroundings(self, ticket: Ticket, cwd: str, session: Address[SessionMail]) -> None:
         loaded = SurroundingsLoaded(ticket, SURROUNDINGS)

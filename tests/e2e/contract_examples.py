@@ -178,7 +178,7 @@ RESPONSES: list[Record] = [
     _response("set_steering_mode"),
     _response("set_follow_up_mode"),
     _response("compact", {**COMPACTED, "backupPath": "/s/one.jsonl.compact.bak"}),
-    _response("compact", {**COMPACTED, "firstKeptEntryId": None}),
+    _response("compact", {**COMPACTED, "firstKeptEntryId": None, "backupPath": "/s/one.jsonl.compact.bak"}),
     _response("set_auto_compaction"),
     _response("set_auto_retry"),
     _response("abort_retry"),
@@ -295,7 +295,13 @@ EVENTS: list[Record] = [
     {"type": "bash_execution_update", "channel": "stdout", "delta": "notes.md\n"},
     {"type": "queue_update", "steering": ["to the left"], "followUp": ["afterwards"]},
     {"type": "compaction_start", "reason": "threshold"},
-    {"type": "compaction_end", "reason": "threshold", "result": COMPACTED, "aborted": False, "willRetry": False},
+    {
+        "type": "compaction_end",
+        "reason": "threshold",
+        "result": {**COMPACTED, "backupPath": "/s/one.jsonl.auto-compact.bak"},
+        "aborted": False,
+        "willRetry": False,
+    },
     {"type": "compaction_end", "reason": "manual", "result": None, "aborted": True, "willRetry": False},
     {
         "type": "compaction_end",

@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from conformance.driver import Agent
-from conformance.model_server import ModelServer, error, gate, text, thinking, tool
+from conformance.model_server import ModelServer, error, gate, hang, overflow, text, thinking, tool
 from conformance.schema_check import check_line, check_of
 from protocol import entries, events, messages, model, responses
 from protocol.codec import encode, read_command
@@ -268,6 +268,7 @@ def play(a: Agent, server: ModelServer, root: Path) -> None:
     queue_and_abort(a, server)
     read_everything(a)
     leave_a_branch(a, server)
+    shorten_the_context(a, server)
     choose_models(a)
     replace_sessions(a, root)
 
@@ -322,6 +323,22 @@ def leave_a_branch(a: Agent, server: ModelServer) -> None:
     a.request("navigate_tree", targetId=entries["leafId"])
 
 
+def shorten_the_context(a: Agent, server: ModelServer) -> None:
+    """On demand, cancelled, and after overflows that stay."""
+    server.script(error(529), text("1,2"), text("1,2"))
+    a.request("compact")
+    a.request("compact", preserve_recent=0)
+    server.script(text("noted"), hang())
+    a.prompt("\n".join(f"line {number}" for number in range(40)))
+    asked = len(server.requests)
+    a.send("compact", preserve_recent=0)
+    server.wait_for_requests(asked + 1)
+    a.request("abort_compaction")
+    server.script(overflow(), text("1,2"), overflow(), text("fine"))
+    a.prompt("too long")
+    a.prompt("short")
+
+
 def choose_models(a: Agent) -> None:
     a.request("set_model", provider="fa", modelId="think")
     a.request("set_model", provider="no", modelId="model")
@@ -349,7 +366,6 @@ def replace_sessions(a: Agent, root: Path) -> None:
 
 LIVE = [example for example in (*RESPONSES, *EVENTS) if _is_sent(example)]
 LIVE = [each for each in LIVE if not {each["type"], each.get("command")} & {*LATER, "get_tree"}]
-LIVE = [each for each in LIVE if each.get("source") != "compaction" or "compaction_start" not in LATER]
 
 
 @pytest.mark.parametrize("example", LIVE, ids=identity)

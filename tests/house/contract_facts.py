@@ -47,9 +47,13 @@ CONTRACT: dict[str, Facts] = {
             "No API key found for ….",
             "No API key found for the selected model.",
             "prompt was stopped by abort before it started",
+            "the session was left before the prompt started",
             IMAGE,
         ),
-        (*RUN, *TOOLS, "agent_settled", "queue_update", *RETRY, "extension_error"),
+        (
+            *(*RUN, *TOOLS, "agent_settled", "queue_update", *RETRY, "extension_error"),
+            *("compaction_start", "compaction_end"),
+        ),
     ),
     "steer": Facts(("steer was stopped by clear_queue before it started", IMAGE), ("queue_update",)),
     "follow_up": Facts(("follow_up was stopped by clear_queue before it started", IMAGE), ("queue_update",)),
@@ -67,7 +71,17 @@ CONTRACT: dict[str, Facts] = {
     "get_available_thinking_levels": Facts(),
     "set_steering_mode": Facts(),
     "set_follow_up_mode": Facts(),
-    "compact": Facts(("compact is not supported yet",)),
+    "compact": Facts(
+        (
+            "Nothing to compact (session too small)",
+            "Compaction cancelled",
+            "Compaction range planning returned malformed output…",
+            "No API key found for ….",
+            'compact: "compression_ratio" must be a number above 0 and below 1, not …',
+            'compact: "preserve_recent" must be a whole number of 0 or more, not …',
+        ),
+        ("compaction_start", "compaction_end", *SUMMARY_RETRY),
+    ),
     "set_auto_compaction": Facts(),
     "set_auto_retry": Facts(),
     "abort_retry": Facts(events=("auto_retry_end",)),
@@ -186,11 +200,8 @@ CONTRACT_EVENTS: tuple[str, ...] = (
 
 # Without effect yet, and why. Nothing may show a success or an event of these; when something does, it leaves the list.
 LATER: dict[str, str] = {
-    "compact": "compaction",
     "login_provider": "extensions",
     "invoke_shortcut": "extensions",
-    "compaction_start": "compaction",
-    "compaction_end": "compaction",
-    "agent_continue_error": "compaction",
+    "agent_continue_error": "a run that goes on tells its failure itself",
     "entry_appended": "extensions",
 }

@@ -73,9 +73,11 @@ COMMANDS: dict[str, dict[str, str]] = {
         "logout_provider": "Remove what is stored. `authStatus` tells what is left, an environment variable say.",
     },
     "Compaction and retry": {
-        "compact": "Shorten the context.",
-        "abort_compaction": "End the summary of a branch; succeeds also when none is made.",
-        "set_auto_compaction": "Saved; without effect yet.",
+        "compact": "Shorten the context: lines of its older part are left out, the rest stands word for word. The "
+        "parameters count before the settings. `plannerModel` is there when another model chose the lines, "
+        "`backupPath` when the session has a file.",
+        "abort_compaction": "End a compaction, or the summary of a branch; succeeds also when there is none.",
+        "set_auto_compaction": "Whether the context is shortened by itself. Saved.",
         "set_auto_retry": "Whether failures that may pass are tried again. Saved.",
         "abort_retry": "End the wait for a retry, and with it the prompt.",
     },
@@ -142,8 +144,9 @@ EVENTS: dict[str, str] = {
     "bash_execution_update": "New output of a shell request; `id` is that of the request, absent when it had none.",
     "extension_error": "A skill could not be expanded; the prompt goes on with its text as it stands.",
     "entry_appended": "",
-    "compaction_start": "",
-    "compaction_end": "",
+    "compaction_start": "The context is being shortened; `midTurn` when a run waits for it.",
+    "compaction_end": "`result` is the data of `compact`, or `null`. `willRetry`: the interrupted work goes on. "
+    "`unresolvedOverflow`: it does not fit into this model, and another one is tried if there is one.",
     "summarization_retry_scheduled": "A request outside a run failed; in `delayMs` milliseconds it is tried again.",
     "summarization_retry_attempt_start": "Now; `source` tells what the request is for.",
     "summarization_retry_finished": "No retry follows, whatever came of the last one.",

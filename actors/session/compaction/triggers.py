@@ -82,6 +82,7 @@ class GivenUp(Struct, frozen=True):
 
     error: str | None
     unresolved: bool = False
+    reason: CompactionReason = "overflow"
 
 
 class Recovery:
@@ -116,7 +117,9 @@ class Recovery:
         if not _is_over(reply, model, reserve, messages):
             return None
         if _is_underflow(reply):
-            return self._once("budget", Trigger("threshold", will_retry=True), GivenUp(BUDGET_GIVEN_UP))
+            return self._once(
+                "budget", Trigger("threshold", will_retry=True), GivenUp(BUDGET_GIVEN_UP, reason="threshold")
+            )
         goes_on = reply.stop_reason == "length" and "cap" not in self._tried
         self._tried.add("cap")
         return Trigger("threshold", will_retry=goes_on)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from actors.mail import Ticket
 from actors.session.journal import JournalError
 from actors.session.requests.branches import BranchRequests
+from actors.session.requests.compaction import CompactionRequests
 from actors.session.requests.credentials import CredentialRequests
 from actors.session.requests.group import Answers
 from actors.session.requests.models import ModelRequests
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Requests:
-    """Answers commands for its session. What later versions will know is refused by name."""
+    """Answers commands for its session: all but the replacements, which are the desk's."""
 
     def __init__(self, session: Session) -> None:
         self._outbox = session.outbox
@@ -36,6 +37,7 @@ class Requests:
             Rejected: lambda ticket, rejected: self._outbox.failed(ticket, rejected.error),
             **self.state.answers(),
             **Prompting(session).answers(),
+            **CompactionRequests(session).answers(),
             **ShellRequests(session).answers(),
             **self.branches.answers(),
             **self.slash.answers(),
@@ -45,12 +47,8 @@ class Requests:
         }
 
     def take(self, ticket: Ticket, command: Command | Rejected) -> None:
-        answer = self._answers.get(type(command))
-        if answer is None:
-            self._outbox.failed(ticket, f"{ticket.command} is not supported yet")
-            return
         try:
-            answer(ticket, command)
+            self._answers[type(command)](ticket, command)
         except JournalError as error:
             self._services.complain(str(error))
             self._outbox.failed(ticket, str(error))

@@ -29,7 +29,6 @@ class Prompting(Group):
             c.SetSteeringMode: lambda ticket, mode: self._set_queue_mode(ticket, "steering", mode),
             c.SetFollowUpMode: lambda ticket, mode: self._set_queue_mode(ticket, "followUp", mode),
             c.AbortRetry: self._abort_retry,
-            c.AbortCompaction: self._abort_compaction,
             c.CancelLoginProvider: self._nothing_to_cancel,
         }
 
@@ -47,9 +46,12 @@ class Prompting(Group):
         elif (refusal := self._setting.catalog.refusal(self._setting.model)) is not None:
             self._outbox.failed(ticket, refusal)
         else:
-            text = self._expanded(command.message)
-            self._outbox.accepted(ticket, "started")
-            self._session.cycle.start(UserMessage(_content(text, command), self._services.now()))
+            self._session.cycle.admit(ticket, lambda: self._start(ticket, command))
+
+    def _start(self, ticket: Ticket, command: c.Prompt) -> None:
+        text = self._expanded(command.message)
+        self._outbox.accepted(ticket, "started")
+        self._session.cycle.start(UserMessage(_content(text, command), self._services.now()))
 
     def _queue(self, ticket: Ticket, kind: QueueKind, command: c.Steer | c.FollowUp) -> None:
         if not self._refuses_images(ticket, command):
@@ -91,10 +93,6 @@ class Prompting(Group):
     def _abort_retry(self, ticket: Ticket, _: c.AbortRetry) -> None:
         self._session.cycle.cancel_wait()
         self._outbox.ok(ticket)
-
-    def _abort_compaction(self, ticket: Ticket, _: c.AbortCompaction) -> None:
-        self._outbox.ok(ticket)
-        self._session.navigation.cancel()
 
     def _set_queue_mode(self, ticket: Ticket, kind: QueueKind, command: c.SetSteeringMode | c.SetFollowUpMode) -> None:
         key = "steeringMode" if kind == "steering" else "followUpMode"

@@ -44,6 +44,8 @@ from actors.model.prompt import Credential
 from actors.probe import Probe
 from actors.pump import Window
 from actors.session.actor import Session
+from actors.session.compaction_files import DiskFiles
+from actors.session.compaction_work import worked
 from actors.session.file import OpenedSession, Stamps, new_session, open_session
 from actors.session.queue import Queue
 from actors.session.services import Services
@@ -55,7 +57,7 @@ from protocol.messages import AssistantMessage, BashExecutionMessage, StopReason
 from protocol.model import Model, ModelCost, ThinkingLevel
 from protocol.responses import AuthStatus, ScopedModel
 
-MODEL = Model("m", "M", "scripted", "p", "", False, ("text",), ModelCost(), 1000, 100)
+MODEL = Model("m", "M", "scripted", "p", "", False, ("text",), ModelCost(), 100_000, 100)
 MODES: Any = {"steering": "one-at-a-time", "followUp": "one-at-a-time"}
 RETIRED = Retired(1, MODES, Defaults())
 
@@ -162,6 +164,8 @@ class Bench:
             environment=lambda *_: {"MARK": "m"},
             complain=self.complaints.append,
             reopen=self._reopen,
+            work=lambda job, task, session: session.tell(worked(job, task)),
+            compaction_files=DiskFiles(lambda: 1767225600000, self.stamps.uuid7),
         )
 
     def _reopen(self, opened: OpenedSession) -> OpenedSession:

@@ -69,6 +69,8 @@ class Bench:
             environment=nothing,
             complain=nothing,
             reopen=nothing,
+            work=nothing,
+            compaction_files=Probe(),
         )
         self.setting = Setting(services)
         self.outbox = Outbox(self.writer)

@@ -90,7 +90,7 @@ def test_an_output_budget_that_fell_below_the_minimum_goes_on_once() -> None:
     recovery = Recovery()
     failed = reply("error", UNDERFLOW)
     assert after(failed, recovery, before=(FULL,)) == Trigger("threshold", will_retry=True)
-    assert after(failed, recovery, before=(FULL,)) == GivenUp(BUDGET_GIVEN_UP)
+    assert after(failed, recovery, before=(FULL,)) == GivenUp(BUDGET_GIVEN_UP, reason="threshold")
 
 
 def test_an_error_counts_what_was_told_before_it_and_nothing_without_that() -> None:

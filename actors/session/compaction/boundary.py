@@ -1,0 +1,109 @@
+"""What a finished compaction leaves: the text, its figures, and the entry that stands for both in the file.
+
+Everything is encoded here, so that the session only has to append it. Pure. Source: contract, "Compaction reference",
+Persistence and resume; `sessions.md` 2.7 and 2.8.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import UNSET, Raw, Struct
+from msgspec.structs import replace
+
+from actors.session.compaction.ladder import Plan
+from actors.session.compaction.planner import PROMPT_VERSION
+from actors.session.compaction.preparation import Preparation
+from actors.session.compaction.rebuild import rebuild, stats_of, stats_of_override
+from actors.session.context import STRATEGY
+from protocol.codec import encode
+from protocol.responses import CompactionParameters, CompactionResult, CompactionStats, PlannerModel
+
+EMPTY_OVERRIDE = "No compacted text provided by extension"
+
+Rung = Literal["planned", "extension", "fresh"]
+
+
+class Proposal(Struct, frozen=True):
+    """What an extension says to a compaction: a `text` in the region's place, `cancel`, or neither."""
+
+    text: str | None = None
+    cancel: bool = False
+
+
+class _Details(Struct, rename="camel"):
+    strategy: str
+    prompt_version: int
+    parameters: CompactionParameters
+    stats: CompactionStats
+    rung: Rung
+    planner_model: PlannerModel | object = UNSET
+    backup_path: str | object = UNSET
+
+
+class Boundary(Struct, frozen=True):
+    """`result` is the data of `compact`, `encoded` its JSON; `summary` and `details` are JSON for the entry."""
+
+    result: CompactionResult
+    encoded: bytes
+    summary: bytes
+    details: bytes
+
+    def keeping_from(self, entry_id: str) -> Boundary:
+        """The same, with a tail that begins at this entry."""
+        result = replace(self.result, first_kept_entry_id=entry_id)
+        return replace(self, result=result, encoded=encode(result))
+
+    @property
+    def entry(self) -> dict[str, object]:
+        """The fields of the entry, by their names in the file."""
+        extra = {"fromHook": True} if self.result.rung == "extension" else {}
+        return {
+            "summary": Raw(self.summary),
+            "firstKeptEntryId": self.result.first_kept_entry_id,
+            "tokensBefore": self.result.tokens_before,
+            "details": Raw(self.details),
+            **extra,
+        }
+
+
+def planned_boundary(prepared: Preparation, plan: Plan, context_window: int, backup_path: str | None) -> Boundary:
+    """For lines that a planner, or nobody, ranked. A run that drops everything also drops a tail that would not fit."""
+    keeps_tail = not plan.fresh or context_window <= 0 or prepared.tail_tokens <= context_window
+    tail_tokens = prepared.tail_tokens if keeps_tail else 0
+    rebuilt = rebuild(prepared.region, plan.deletions)
+    stats = stats_of(prepared.region, rebuilt, prepared.tokens_before, tail_tokens)
+    kept = prepared.first_kept if keeps_tail else None
+    rung: Rung = "fresh" if plan.fresh else "planned"
+    return _boundary(prepared, rebuilt.text, kept, stats, rung, plan.planner, backup_path)
+
+
+def extension_boundary(prepared: Preparation, text: str, backup_path: str | None) -> Boundary:
+    """For a text that an extension gives in the region's place."""
+    stats = stats_of_override(prepared.region, text, prepared.tokens_before, prepared.tail_tokens)
+    return _boundary(prepared, text, prepared.first_kept, stats, "extension", None, backup_path)
+
+
+def _boundary(
+    prepared: Preparation,
+    text: str,
+    first_kept: str | None,
+    stats: CompactionStats,
+    rung: Rung,
+    planner: PlannerModel | None,
+    backup_path: str | None,
+) -> Boundary:
+    planner_model, path = planner or UNSET, backup_path or UNSET
+    result = CompactionResult(
+        text,
+        first_kept,
+        prepared.tokens_before,
+        PROMPT_VERSION,
+        prepared.parameters,
+        rung,
+        stats,
+        planner_model,
+        path,
+    )
+    details = _Details(STRATEGY, PROMPT_VERSION, prepared.parameters, stats, rung, planner_model, path)
+    return Boundary(result, encode(result), encode(text), encode(details))
