@@ -80,7 +80,7 @@ def start_defaults(settings: Settings) -> Defaults:
     return Defaults(
         settings.default_provider,
         settings.default_model,
-        settings.default_thinking_level,
+        settings.default_thinking_level or "medium",
         settings.model_thinking_levels,
         settings.compaction_enabled,
         settings.retry_enabled,

@@ -1,7 +1,7 @@
 """The keys of `settings.json`: where each one stands, what it may be, and the field of `Settings` that it becomes.
 
-Promises one warning for a value that is not allowed, naming the key, the value and what is allowed; `null` is the same
-as absent; and one for the keys that mean nothing. Source: sessions 6.1 and 6.2.
+Promises one warning for a value that is not allowed, naming the key, the value and what is allowed, and one for the
+keys that mean nothing. `null` unsets what a weaker file says. Source: sessions 6.1 and 6.2.
 """
 
 from __future__ import annotations
@@ -17,19 +17,27 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 GLOBAL_ONLY = frozenset({"default_project_trust", "http_proxy", "ca_file"})
-# What the reference knows and this program has no use for: a file may be shared with it, so nothing is said.
+# Lists of paths, which `templates.setting_paths` reads, since each file's count.
+PATH_LISTS = frozenset({"skills", "prompts"})
+# What the reference knows and this program has no use for: a file may be shared with it, so nothing is said. There is
+# no other transport than HTTP, no terminal interface, no package or extension, and nothing is reported to anybody; an
+# exported page takes its colours from whoever looks at it.
 UNUSED = frozenset(
     {
         *("transport", "websockets", "websocketConnectTimeoutMs", "bashInterceptor", "enableSkillCommands", "theme"),
-        *("packages", "extensions", "skills", "prompts", "themes", "workflows", "enableInstallTelemetry"),
+        *("packages", "extensions", "themes", "workflows", "enableInstallTelemetry"),
         "quietStartup",  # clients that wrap the program in another protocol write and read it
     }
 )
-FOREVER_MS = 1e15
+LONGEST_MS = 2**31 - 1  # 24 days; what sockets and timers of every system can wait
+LARGEST = 2**53 - 1  # what every reader of the wire takes for a whole number
 BUDGET_LEVELS = ("minimal", "low", "medium", "high")
 
 _DURATION = r"(?a)(\d+(?:\.\d+)?)\s*(ms|s|m|h)?"  # compiled on first use, not at start
 _MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, None: 1}
+
+
+ABSENT = object()
 
 
 class NotAllowed(Exception):
@@ -45,14 +53,14 @@ class Key(NamedTuple):
 
 
 def read_document(document: dict[str, Any], scope: str, warnings: list[str]) -> Iterator[tuple[str, Any]]:
-    """The good values of one file; a warning for each of the others."""
+    """The good values of one file, None for an explicit `null`; a warning for each of the others."""
     for key in KEYS:
         if scope == "project" and key.attribute in GLOBAL_ONLY:
             continue
         try:
             value = _look_up(document, key.path)
-            if value is not None:
-                yield key.attribute, key.read(value)
+            if value is not ABSENT:
+                yield key.attribute, None if value is None else key.read(value)
         except _NotASection as error:
             _warn_once(warnings, scope, error.name, error.value, "an object")
         except NotAllowed as error:
@@ -63,7 +71,7 @@ def unknown_setting(document: dict[str, Any], path: str) -> str | None:
     """The warning for the keys of one file, at `path`, that mean nothing; None when all do."""
     known = {".".join(key.path) for key in KEYS}
     sections = {name.rpartition(".")[0] for name in known} - {""}
-    return told_unknown(path, paths_of(document, sections), known | sections | UNUSED)
+    return told_unknown(path, paths_of(document, sections), known | sections | PATH_LISTS | UNUSED)
 
 
 class _NotASection(Exception):
@@ -72,13 +80,14 @@ class _NotASection(Exception):
 
 
 def _look_up(document: dict[str, Any], path: tuple[str, ...]) -> Any:
+    """ABSENT if nobody wrote it; None also below a section that is `null`."""
     value: Any = document
     for depth, name in enumerate(path):
         if not isinstance(value, dict):
             raise _NotASection(".".join(path[:depth]), value)
-        value = value.get(name)
-        if value is None:
-            return None
+        value = value.get(name, ABSENT)
+        if value is None or value is ABSENT:
+            return value
     return value
 
 
@@ -109,8 +118,19 @@ def one_of(*words: str) -> Callable[[Any], str]:
     return read
 
 
+def path(value: Any) -> str:
+    """What the system takes for one, whether it exists or not."""
+    if not isinstance(value, str) or not value.strip() or "\0" in value or not _is_unicode(value):
+        raise NotAllowed("a path")
+    return value
+
+
+def _is_unicode(value: str) -> bool:
+    return value.isascii() or not any("\ud800" <= character <= "\udfff" for character in value)
+
+
 def count(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0 or value != value // 1:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LARGEST or value % 1:
         raise NotAllowed("a whole number of 0 or more")
     return int(value)
 
@@ -119,7 +139,7 @@ def floor_count(value: Any) -> int:
     """`preserve_recent` may be any finite number: its floor, at least 0."""
     if isinstance(value, bool) or not isinstance(value, int | float) or value - value != 0:
         raise NotAllowed("a number")
-    return max(0, int(value // 1))
+    return min(max(0, int(value // 1)), LARGEST)
 
 
 def ratio(value: Any) -> float:
@@ -136,8 +156,8 @@ def duration(value: Any) -> int:
             return 0
         match = re.fullmatch(_DURATION, word)
         value = float(match[1]) * _MILLISECONDS[match[2]] if match else None
-    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < FOREVER_MS:
-        return round(value)
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf"):
+        return min(round(value), LONGEST_MS)
     raise NotAllowed('milliseconds, "500ms", "30s", "5m", "1h" or "disabled"')
 
 
@@ -221,14 +241,14 @@ KEYS: tuple[Key, ...] = (
     Key("provider_max_retry_delay_ms", ("retry", "provider", "maxRetryDelayMs"), count),
     Key("provider_max_retry_delay_ms", ("retry", "maxDelayMs"), count),
     Key("http_proxy", ("httpProxy",), text),
-    Key("ca_file", ("caFile",), text),
+    Key("ca_file", ("caFile",), path),
     Key("http_connect_timeout_ms", ("httpConnectTimeoutMs",), duration),
     Key("http_idle_timeout_ms", ("httpIdleTimeoutMs",), duration),
     Key("http_total_timeout_ms", ("httpTotalTimeoutMs",), duration),
     Key("stream_deadline_ms", ("streamDeadlineMs",), duration),
     Key("cache_retention", ("cacheRetention",), one_of("none", "short", "long")),
-    Key("session_dir", ("sessionDir",), text),
-    Key("shell_path", ("shellPath",), text),
+    Key("session_dir", ("sessionDir",), path),
+    Key("shell_path", ("shellPath",), path),
     Key("shell_command_prefix", ("shellCommandPrefix",), text),
     Key("block_images", ("images", "blockImages"), flag),
     Key("auto_resize_images", ("images", "autoResize"), flag),

@@ -36,13 +36,14 @@ class SettingsError(ValueError):
 
 class Settings(Struct, frozen=True):
     """Every setting that the program reads, in effect. Times are milliseconds, 0 switches a limit off; None means that
-    nobody said. `documents` are the files as read, by scope, for a reload that meets a broken file."""
+    nobody said. `child_variables` are what shell commands see of `httpProxy`; `documents` are the files as read, by
+    scope, for a reload that meets a broken file."""
 
     steering_mode: QueueMode = "one-at-a-time"
     follow_up_mode: QueueMode = "one-at-a-time"
     default_provider: str | None = None
     default_model: str | None = None
-    default_thinking_level: ThinkingLevel = "medium"
+    default_thinking_level: ThinkingLevel | None = None
     model_thinking_levels: dict[str, ThinkingLevel] = {}
     thinking_budgets: dict[str, int] = {}
     fallback_models: tuple[str, ...] = ()
@@ -64,6 +65,7 @@ class Settings(Struct, frozen=True):
     provider_max_retry_delay_ms: int = 60000
     http_proxy: str | None = None
     no_proxy: tuple[str, ...] = ()
+    child_variables: tuple[tuple[str, str], ...] = ()
     ca_file: str | None = None
     http_connect_timeout_ms: int = 30000
     http_idle_timeout_ms: int = 600000
@@ -176,13 +178,13 @@ def _read(path: str) -> tuple[Document | None, str | None]:
 
 
 def _values(scopes: list[Scope], warnings: list[str]) -> dict[str, Any]:
-    """For each key the value of the strongest scope that holds a good one."""
+    """For each key the value of the strongest scope that holds a good one; none if `null` is stronger."""
     found: dict[str, Any] = {}
     for scope in scopes:
         for attribute, value in setting_keys.read_document(scope.document or {}, scope.scope, warnings):
-            if attribute in MERGED:
-                value = _merged(value, found.get(attribute, {}))
-                found[attribute] = value
+            stronger = found.get(attribute, {})
+            if attribute in MERGED and value is not None and stronger is not None:
+                found[attribute] = _merged(value, stronger)
             found.setdefault(attribute, value)
     return {attribute: value for attribute, value in found.items() if value is not None}
 
@@ -204,6 +206,10 @@ def _from_environment(env: Mapping[str, str], found: Mapping[str, Any]) -> dict[
         said["cache_retention"] = retention
     if proxy := next((env[name] for name in PROXY_VARIABLES if env.get(name)), None):
         said["http_proxy"] = proxy
+    if of_file := found.get("http_proxy"):
+        meant = {"HTTP_PROXY": of_file, "HTTPS_PROXY": of_file, "NO_PROXY": ",".join(LOOPBACK)}
+        unset = [name for name in meant if not (env.get(name) or env.get(name.lower()))]
+        said["child_variables"] = tuple((name, meant[name]) for name in unset)
     bypass = env.get("NO_PROXY") or env.get("no_proxy") or ""
     said["no_proxy"] = (*LOOPBACK, *filter(None, (host.strip() for host in bypass.split(","))))
     if "ca_file" not in found and env.get("SSL_CERT_FILE"):
@@ -221,11 +227,14 @@ def _patched(target: str, path: tuple[str, ...], value: Any) -> bytes:
     if fault:
         raise SettingsError(f"{fault}; it was left as it is and the setting was not saved")
     document = document if document is not None else {}
-    section = document
+    section: Any = document
     for name in path[:-1]:
-        if not isinstance(section.get(name), dict):
+        if section.get(name) is None:
             section[name] = {}
         section = section[name]
+        if not isinstance(section, dict):
+            told = f'{target}: "{name}" must be an object, not {kind_of(section)}'
+            raise SettingsError(f"{told}; it was left as it is and the setting was not saved")
     section[path[-1]] = value
     try:
         return _encoded(json, document)

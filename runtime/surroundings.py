@@ -64,6 +64,7 @@ class SurroundingsReader:
             compaction=_compaction(settings),
             request_limits=RequestLimits(settings.provider_max_retries, settings.provider_max_retry_delay_ms),
             fallback_models=settings.fallback_models,
+            fallback_level=settings.default_thinking_level,
             cache_retention=settings.cache_retention,
             thinking_budgets=settings.thinking_budgets or None,
             block_images=settings.block_images,

@@ -282,7 +282,7 @@ class House:
         self, session_id: str, session_file: str | None, model: Model | None, level: ThinkingLevel
     ) -> Mapping[str, str]:
         return shell_environment(
-            self._env,
+            {**self._env, **dict(self._startup.settings.child_variables)},
             agent_bin=os.path.join(self._startup.agent_dir, "bin"),
             session_id=session_id,
             session_file=session_file,

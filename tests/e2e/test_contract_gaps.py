@@ -85,6 +85,16 @@ def test_another_model_takes_over_and_the_first_one_comes_back(agent: Start, ser
     assert [record["success"] for record in told if record["type"] == "model_fallback_end"] == [True]
 
 
+@pytest.mark.parametrize(("named", "to"), [("fa/think", "fa/think:high"), ("fa/think:low", "fa/think:low")])
+def test_another_model_takes_over_at_its_own_level_or_at_the_default_one(
+    agent: Start, server: ModelServer, home: Any, named: str, to: str
+) -> None:
+    home.write_settings({"fallbackModels": [named], "defaultThinkingLevel": "high"})
+    server.script(error(401, message="no"), text("from the other"))
+    with agent() as a:
+        assert [record["to"] for record in of_type(a.prompt("go"), "model_fallback_start")] == [to]
+
+
 def test_a_level_chosen_while_another_model_answers_goes_home_with_the_first(
     agent: Start, server: ModelServer, home: Any
 ) -> None:

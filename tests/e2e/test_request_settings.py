@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from email.utils import formatdate
 from typing import Any
 
@@ -152,3 +153,21 @@ def test_each_limit_of_time_ends_a_request_that_goes_silent(
         records = a.prompt("go")
     assert expected in last_reply(records)["errorMessage"]
     assert last_reply(records)["stopReason"] == "error"
+    assert "auto_retry_start" not in {record["type"] for record in records}, "retry.enabled is false"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a full accept queue answers differently elsewhere")
+def test_certificates_and_the_time_for_a_connection_are_the_settings(agent: Start, home: Any) -> None:
+    home.write_settings({**settings({}), "httpConnectTimeoutMs": "100ms", "caFile": "/no/such.pem"})
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full, ExitStack() as waiting:
+        for _ in range(4):
+            client = waiting.enter_context(socket.socket())
+            client.setblocking(False)
+            client.connect_ex(full.getsockname())
+        home.write_models(models(f"http://127.0.0.1:{full.getsockname()[1]}"))
+        with agent() as a:
+            assert failure(a).startswith("Connection timed out after 100ms (")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        home.write_models(models(f"https://127.0.0.1:{listener.getsockname()[1]}"))
+        with agent() as a:
+            assert failure(a) == "The CA file '/no/such.pem' cannot be used: No such file or directory"

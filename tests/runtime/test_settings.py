@@ -7,14 +7,19 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from runtime.setting_keys import KEYS, read_document
 from runtime.settings import Settings, SettingsError, file_of, load_settings, save_setting
+
+SAVED = [("steeringMode",), ("retry", "enabled"), ("compaction", "enabled"), ("defaultModel",)]
 
 
 class Place:
@@ -48,7 +53,7 @@ def test_without_files_everything_has_its_default(place: Place) -> None:
         600000,
         300000,
     )
-    assert (settings.retry_max_retries, settings.default_thinking_level) == (3, "medium")
+    assert (settings.retry_max_retries, settings.default_thinking_level) == (3, None)
 
 
 def test_the_project_wins_key_by_key(place: Place) -> None:
@@ -71,6 +76,32 @@ def test_proxy_certificates_and_trust_are_the_users_alone(place: Place) -> None:
 def test_null_counts_as_absent(place: Place) -> None:
     settings, warnings = place.load({"steeringMode": None, "retry": None})
     assert (settings.steering_mode, settings.retry_enabled, warnings) == ("one-at-a-time", True, [])
+
+
+def test_null_in_a_stronger_file_unsets_what_a_weaker_one_says(place: Place) -> None:
+    user = {
+        "defaultModel": "m",
+        "steeringMode": "all",
+        "retry": {"maxRetries": 9, "provider": {"maxRetries": 8}},
+        "thinkingBudgets": {"low": 7},
+        "search": {"contextBefore": 5, "contextAfter": 5},
+    }
+    project = {
+        "defaultModel": None,
+        "retry": None,
+        "thinkingBudgets": None,
+        "search": {"contextBefore": None},
+    }
+    settings, warnings = place.load(user, project)
+    told = (settings.default_model, settings.retry_max_retries, settings.provider_max_retries)
+    assert told == (None, 3, 0)
+    assert (settings.thinking_budgets, settings.search_context_before, settings.search_context_after) == ({}, 1, 5)
+    assert (settings.steering_mode, warnings) == ("all", [])
+
+
+def test_null_of_a_project_does_not_unset_what_is_the_users_alone(place: Place) -> None:
+    settings, _ = place.load({"httpProxy": "http://p:1"}, {"httpProxy": None, "caFile": None})
+    assert settings.http_proxy == "http://p:1"
 
 
 def test_a_broken_file_is_one_warning_and_no_settings(place: Place) -> None:
@@ -123,6 +154,13 @@ def test_a_byte_order_mark_is_no_fault(place: Place) -> None:
         ({"httpIdleTimeoutMs": "5 parsecs"}, "httpIdleTimeoutMs"),
         ({"streamDeadlineMs": -1}, "streamDeadlineMs"),
         ({"defaultThinkingLevel": "hard"}, "defaultThinkingLevel"),
+        ({"retry": {"maxRetries": 1e300}}, "retry.maxRetries"),
+        ({"retry": {"provider": {"maxRetryDelayMs": 2**64}}}, "retry.provider.maxRetryDelayMs"),
+        ({"search": {"contextBefore": 1.5}}, "search.contextBefore"),
+        ({"sessionDir": "a\0b"}, "sessionDir"),
+        ({"shellPath": "\ud800"}, "shellPath"),
+        ({"caFile": " "}, "caFile"),
+        ({"httpIdleTimeoutMs": "9" * 400}, "httpIdleTimeoutMs"),
     ],
 )
 def test_a_bad_value_costs_one_warning_that_names_it(place: Place, document: dict[str, Any], key: str) -> None:
@@ -160,7 +198,12 @@ def test_a_bad_value_of_the_project_does_not_hide_the_users(place: Place) -> Non
         ("5m", 300000),
         ("1h", 3600000),
         ("disabled", 0),
+        (" Disabled ", 0),
         (0, 0),
+        ("0.5s", 500),
+        ("5 m", 300000),
+        (10**400, 2**31 - 1),
+        ("9999999999h", 2**31 - 1),
     ],
 )
 def test_a_time_may_be_written_in_several_ways(place: Place, value: object, milliseconds: int) -> None:
@@ -191,6 +234,15 @@ def test_the_environment_sets_proxy_cache_and_certificates(place: Place) -> None
     assert place.load({"caFile": "~/mine.pem"}, env={**env, "SSL_CERT_FILE": "/ca.pem"})[0].ca_file == "/h/mine.pem"
 
 
+def test_a_proxy_of_the_settings_is_told_to_shell_commands_where_the_environment_has_none(place: Place) -> None:
+    loopback = ("NO_PROXY", "localhost,127.0.0.1,::1")
+    proxies = (("HTTP_PROXY", "http://p:1"), ("HTTPS_PROXY", "http://p:1"))
+    assert place.load({"httpProxy": "http://p:1"})[0].child_variables == (*proxies, loopback)
+    env = {"HOME": "/h", "https_proxy": "http://q:2", "NO_PROXY": "h"}
+    assert place.load(env=env)[0].child_variables == proxies[:1]
+    assert place.load({}, env={"HOME": "/h", "HTTPS_PROXY": "http://q:2"})[0].child_variables == ()
+
+
 def test_legacy_files_lie_under_ours_for_the_default_agent_directory(tmp_path: Path) -> None:
     agent, older = tmp_path / ".atomic" / "agent", tmp_path / ".pi" / "agent"
     for folder, document in ((agent, {"steeringMode": "all"}), (older, {"steeringMode": 1, "followUpMode": "all"})):
@@ -207,12 +259,60 @@ json_values = st.recursive(
 )
 
 
-@given(st.dictionaries(st.sampled_from(sorted({key.path[0] for key in KEYS})), json_values))
+def nested(path: tuple[str, ...], value: Any) -> Any:
+    return value if not path else {path[0]: nested(path[1:], value)}
+
+
+one_key = st.builds(lambda key, value: nested(key.path, value), st.sampled_from(KEYS), json_values)
+documents = one_key | st.dictionaries(st.sampled_from(sorted({key.path[0] for key in KEYS})), json_values)
+
+
+@given(documents)
 def test_no_value_whatever_stops_the_reading(document: dict[str, Any]) -> None:
     warnings: list[str] = []
     found = dict(read_document(document, "global", warnings))
     assert all(line.startswith("Invalid ") for line in warnings)
     assert set(found) <= set(Settings.__struct_fields__)
+    msgspec.json.encode({name: value for name, value in found.items() if name != "documents"})
+
+
+@hypothesis_settings(max_examples=40, deadline=None)
+@given(one_key)
+def test_each_fault_of_one_key_costs_one_warning_and_the_default(document: dict[str, Any]) -> None:
+    with TemporaryDirectory() as root:
+        place = Place(Path(root))
+        settings, warnings = place.load(document)
+        assert len(warnings) <= 1
+        if warnings:
+            assert msgspec.structs.replace(settings, documents=()) == msgspec.structs.replace(
+                place.load({})[0], documents=()
+            )
+
+
+@hypothesis_settings(max_examples=60, deadline=None)
+@given(st.binary(max_size=30) | documents.map(lambda document: json.dumps(document).encode()), st.sampled_from(SAVED))
+def test_a_save_changes_one_key_or_nothing(content: bytes, path: tuple[str, ...]) -> None:
+    with TemporaryDirectory() as root:
+        file = Path(root) / "settings.json"
+        file.write_bytes(content)
+        try:
+            save_setting(root, path, "SAVED")
+        except SettingsError:
+            assert file.read_bytes() == content
+            return
+        before, after = json.loads(content.decode("utf-8-sig")), json.loads(file.read_bytes())
+        section, kept = after, before
+        for name in path[:-1]:
+            section, kept = section[name], (kept or {}).get(name)
+        assert section.pop(path[-1]) == "SAVED"
+        (kept or {}).pop(path[-1], None)
+        assert _pruned(after) == _pruned(before)
+
+
+def _pruned(document: dict[str, Any]) -> dict[str, Any]:
+    """Without sections that hold nothing: a save makes those that it needs."""
+    whole = {name: _pruned(value) if isinstance(value, dict) else value for name, value in document.items()}
+    return {name: value for name, value in whole.items() if value not in ({}, None)}
 
 
 # ---- saving
@@ -247,6 +347,17 @@ def test_a_broken_file_is_never_overwritten(place: Place, content: str) -> None:
     with pytest.raises(SettingsError, match="was not saved"):
         save_setting(str(place.agent), ("steeringMode",), "all")
     assert place.user_file.read_text("utf-8") == content
+
+
+@pytest.mark.parametrize("section", [7, "on", [1], False])
+def test_what_stands_where_a_section_should_be_is_not_overwritten(place: Place, section: Any) -> None:
+    content = json.dumps({"retry": section})
+    place.user_file.write_text(content, "utf-8")
+    with pytest.raises(SettingsError, match=r'"retry" must be an object, not .*was not saved'):
+        save_setting(str(place.agent), ("retry", "enabled"), False)
+    assert place.user_file.read_text("utf-8") == content
+    save_setting(str(place.agent), ("steeringMode",), "all")
+    assert json.loads(place.user_file.read_text("utf-8"))["retry"] == section
 
 
 def test_a_save_refuses_to_turn_infinity_into_null(place: Place) -> None:
