@@ -21,7 +21,7 @@ CANDIDATES := $(if $(PYTHON),'$(PYTHON)',python3.13 python3.12 python3.11 python
 help:
 	@echo "make demo     play a short conversation against atomic --mode rpc (no key needed)"
 	@echo "make test     make check, then all tests (PYTEST_ARGS='-k name' narrows them)"
-	@echo "make simulate play SEEDS=100000 orders of the mail between the actors, and stop at the first that fails"
+	@echo "make simulate play SEEDS=100000 orders of the mail between the actors, on all cores; a failure is made short"
 	@echo "make interop  install clients that others wrote, from npm and PyPI, and let them drive atomic (needs npm)"
 	@echo "make check    format, lint, types and import layers"
 	@echo "make contract write anew, in docs/protocol.md, which tests show what it promises"

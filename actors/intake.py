@@ -20,6 +20,7 @@ from actors.mail import (
     Commands,
     ImagesFitted,
     InputEnded,
+    InputEnding,
     IntakeMail,
     NoMoreCommands,
     Record,
@@ -65,6 +66,8 @@ STOPPED_BY: dict[str, frozenset[str]] = {
 
 SHORT = REPLACEMENTS | CREDENTIAL_WRITES
 """Of the commands that hold the lane, those that still run after the end of stdin."""
+PASSING = INTERRUPTS | LONG_WORK
+"""They are answered when their work is done, and may be answered before what stands before them."""
 
 Item = tuple[Ticket, Command | Rejected]
 
@@ -96,9 +99,11 @@ class Intake(Actor[IntakeMail]):
         self._batch: list[Item] = []
         self._lane_holder = 0
         self._held: deque[Item] = deque()
+        self._refusals: dict[int, str] = {}
         self._begun: StdinBytes | None = None
         self._input_over = False
         self._told_end = False
+        self._told_ending = False
 
     def receive(self, mail: IntakeMail) -> None:
         match mail:
@@ -135,9 +140,7 @@ class Intake(Actor[IntakeMail]):
         for mail in unread:
             if type(mail) is StdinBytes and mail is not self._begun:
                 self._lines.extend(self._splitter.feed(mail.data))
-        self._answer([ticket for ticket, _ in self._open.values()], LOST)
-        while self._lines:
-            self._refuse_line(LOST)
+        self._answer_open(LOST)
 
     # -- reading
 
@@ -176,9 +179,9 @@ class Intake(Actor[IntakeMail]):
     def _refuse_line(self, why: str) -> None:
         command = read_command(self._lines.popleft())
         if isinstance(command, Rejected):
-            self._answer([self._ticket(command.id, command.command)], why)
+            self._refuse([self._ticket(command.id, command.command)], why)
         elif not isinstance(command, commands.ExtensionUiResponse):
-            self._answer([self._ticket(bytes(command.id), command_name(command))], why)
+            self._refuse([self._ticket(bytes(command.id), command_name(command))], why)
 
     # -- the lanes
 
@@ -232,6 +235,7 @@ class Intake(Actor[IntakeMail]):
     def _close_tickets(self, serials: tuple[int, ...]) -> None:
         for serial in serials:
             self._open.pop(serial, None)
+        self._tell_refusals()
         if self._lane_holder in serials:
             self._release_lane()
 
@@ -252,20 +256,46 @@ class Intake(Actor[IntakeMail]):
 
     # -- refusing and ending
 
+    def _refuse(self, tickets: list[Ticket], error: str) -> None:
+        """Ordinary commands are refused in their order: behind those before them that somebody else still answers."""
+        for ticket in tickets:
+            self._refusals[ticket.serial] = error
+        self._tell_refusals()
+
+    def _tell_refusals(self) -> None:
+        if not self._refusals:
+            return
+        refused = []
+        for serial, (ticket, _) in self._open.items():
+            if serial in self._refusals:
+                refused.append(ticket)
+            elif ticket.command not in PASSING:
+                break
+        self._answer(refused, CLOSING)
+        for ticket in refused:
+            del self._open[ticket.serial], self._refusals[ticket.serial]
+
     def _answer(self, tickets: list[Ticket], error: str) -> None:
-        records: tuple[Record, ...] = tuple(ticket.failed(error) for ticket in tickets)
+        records: tuple[Record, ...] = tuple(
+            ticket.failed(self._refusals.get(ticket.serial, error)) for ticket in tickets
+        )
         if records:
             self._writer.tell(Write(records))
 
     def _answer_all(self, error: str) -> None:
         """What is open, and what waits to be read; whatever still comes is refused."""
+        self._input_over = self._told_end = True
+        self._lane_holder = 0
+        self._answer_open(error)
+
+    def _answer_open(self, error: str) -> None:
         self._held.clear()
         self._fitting = None
-        self._answer([ticket for ticket, _ in self._open.values()], error)
         while self._lines:
             self._refuse_line(error)
-        self._close()
-        self._told_end = True
+        self._answer([ticket for ticket, _ in self._open.values()], error)
+        self._open.clear()
+        self._refusals.clear()
 
     def _answer_lost(self, session: Address[SessionMail], error: str, alive: frozenset[int]) -> None:
         lost = [ticket for ticket, sent_to in self._open.values() if sent_to is session and ticket.serial not in alive]
@@ -273,7 +303,7 @@ class Intake(Actor[IntakeMail]):
 
     def _end_input(self) -> None:
         """Lets a replacement, the write of a credential or work on images finish and what waits behind it run: all are
-        short. Other long commands are stopped."""
+        short. Other long commands are stopped, or not begun."""
         self._input_over = True
         if self._fitting is not None:
             return
@@ -288,13 +318,19 @@ class Intake(Actor[IntakeMail]):
             held.insert(0, self._fitting)
         self._fitting = None
         self._held.clear()
-        self._answer(held, CLOSING)
+        self._refuse(held, CLOSING)
 
     def _tell_end(self) -> None:
-        """Root hears of the end of input once the held lane has run empty, so that what was sent before is answered."""
-        if self._input_over and not self._lines and not self._held and not self._lane_holder and not self._told_end:
+        """Root hears of the end of input once the held lane has run empty, so that what was sent before is answered.
+        Until then it watches the time: the lane stands still while nobody reads stdout."""
+        if self._told_end or not self._input_over:
+            return
+        if not (self._lines or self._held or self._lane_holder):
             self._told_end = True
             self._root.tell(InputEnded())
+        elif not self._told_ending:
+            self._told_ending = True
+            self._root.tell(InputEnding())
 
 
 def _is_short_move(command: Command | Rejected) -> bool:

@@ -761,6 +761,10 @@ PreferencesMail = SavePreference
 # ---- Root --------------------------------------------------------------------------------------------------------
 
 
+class InputEnding(Struct, frozen=True):
+    """Stdin is closed. What came before is still worked off; `InputEnded` follows."""
+
+
 class InputEnded(Struct, frozen=True):
     """Nothing that comes from the client is let in any more. `answered` says that it follows the last `AnswerOpen`.
     `exit_code` counts unless something else has begun to end the process."""
@@ -789,4 +793,14 @@ class WriterClosed(Struct, frozen=True):
     pass
 
 
-RootMail = InputEnded | SignalReceived | StdoutClosed | SessionsClosed | ShellsClosed | WriterClosed | Tick | Down
+RootMail = (
+    InputEnding
+    | InputEnded
+    | SignalReceived
+    | StdoutClosed
+    | SessionsClosed
+    | ShellsClosed
+    | WriterClosed
+    | Tick
+    | Down
+)

@@ -20,6 +20,7 @@ from actors.mail import (
     CloseShells,
     CloseWriter,
     InputEnded,
+    InputEnding,
     IntakeMail,
     RootMail,
     SessionDeskMail,
@@ -74,6 +75,10 @@ class Root(Actor[RootMail]):
                 self._drain()
                 if answered:
                     self._closed("open commands")
+            case InputEnding():
+                if self.phase == "running":
+                    self.phase = "closing input"
+                    self._arm_deadline()
             case SignalReceived(number):
                 self._stop(128 + number)
             case StdoutClosed():
@@ -148,8 +153,8 @@ class Root(Actor[RootMail]):
         self._clock.tell(Arm("deadline", DEADLINE_MS, self.me))
 
     def _deadline_passed(self) -> None:
-        """A client that still reads what is being flushed gets more time."""
-        if self.phase == "flushing" and self._progress() != self._seen_progress:
+        """A client that still reads what is being flushed, or what the last commands wait behind, gets more time."""
+        if self.phase in ("closing input", "flushing") and self._progress() != self._seen_progress:
             self._arm_deadline()
             return
         if not self._gave_up:

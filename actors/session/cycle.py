@@ -83,6 +83,8 @@ class PromptCycle:
         for ticket in session.aborts:
             session.outbox.ok(ticket)
         session.aborts.clear()
+        if session.leaving or run.is_broken:
+            self._break_off_retries(run)
         if session.leaving:
             self._settle(run)
         elif run.is_broken or not (self._tries_again(run) or self._compacts(run)):
@@ -203,6 +205,12 @@ class PromptCycle:
             services.clock.tell(Arm(f"{RETRY_TICK}{verdict.wait}", verdict.event.delay_ms, self._session.me))
             return True
         return verdict is not None and self._falls_back(verdict, reply, not run.aborted and is_fallbackable(reply))
+
+    def _break_off_retries(self, run: Run) -> None:
+        last = run.messages[-1].message if run.messages else None
+        closing = self._retry.broken_off(last) if isinstance(last, AssistantMessage) else None
+        if closing is not None:
+            self._session.outbox.event(closing)
 
     def _falls_back(self, given_up: GiveUp, reply: AssistantMessage, may_help: bool) -> bool:
         session, setting = self._session, self._session.setting

@@ -380,8 +380,8 @@ class SessionDesk(Actor[SessionDeskMail]):
     # -- the end
 
     def _close(self) -> None:
-        self._closing = True
         self._refuse(CLOSING)
+        self._closing = True
         self._retire_all()
 
     def _retire_all(self) -> None:

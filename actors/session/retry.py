@@ -129,6 +129,10 @@ class Retry:
         """`abort_retry`, `abort` or a replacement: ends a wait. None, and nothing changes, when there is no wait."""
         return AutoRetryEnd(False, self._close(), RETRY_CANCELLED) if self.waiting else None
 
+    def broken_off(self, message: AssistantMessage) -> AutoRetryEnd | None:
+        """The run was not left to decide what comes next: ends the series that is open. `message` is its last reply."""
+        return AutoRetryEnd(False, self._close(), retry_text(message)) if self.attempt else None
+
     def _close(self) -> int:
         attempt, self.attempt, self.waiting = self.attempt, 0, False
         return attempt

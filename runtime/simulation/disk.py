@@ -7,11 +7,11 @@ read. It can be told to refuse an append.
 from __future__ import annotations
 
 import os
-import random
 from collections.abc import Sequence
 from typing import Any
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from actors.base import Address
 from actors.mail import SessionDeskMail, TargetFailed, TargetOpened
@@ -23,7 +23,10 @@ from actors.session.reading import NotASession, header_head
 from actors.session.tree import Entry
 from protocol.codec import encode
 from protocol.entries import SessionHeader, read_entry
+from runtime.simulation.chances import Chances, Dice
+from runtime.simulation.ports import simulated_surroundings
 from runtime.simulation.scheduler import Scheduler
+from runtime.simulation.world import Once
 
 DIRECTORY = "/simulated/sessions"
 CWD = "/simulated/work"
@@ -48,6 +51,10 @@ class Disk:
         if self._appends in self._refusing:
             self.refused += 1
             raise JournalError(f"Session append failed: {path}: No space left on device")
+
+    @property
+    def locked(self) -> frozenset[str]:
+        return frozenset(self._open)
 
     def lock(self, path: str) -> None:
         if path in self._open:
@@ -136,17 +143,29 @@ class SimulatedJournal:
 class SimulatedOpener:
     """Opens targets a step later, as the real one does in its pump."""
 
-    def __init__(self, disk: Disk, scheduler: Scheduler, rng: random.Random) -> None:
+    def __init__(self, disk: Disk, scheduler: Scheduler, chances: Chances) -> None:
         self._disk = disk
         self._scheduler = scheduler
-        self._rng = rng
+        self._chances = chances
+        self._opened = 0
 
     def open(self, serial: int, target: Target, desk: Address[SessionDeskMail]) -> None:
-        self._scheduler.add_pump(Opening(self, serial, target, desk), "session-open")
+        self._opened += 1
+        dice = self._chances.dice(f"opening {self._opened}")
+        self._scheduler.add_pump(Once(lambda: self._open(serial, target, desk, dice)), "session-open")
 
-    def opened(self, target: Target) -> OpenedSession:
+    def _open(self, serial: int, target: Target, desk: Address[SessionDeskMail], dice: Dice) -> None:
+        try:
+            opened = self.opened(target, dice)
+            opened.notes = ("simulated note",) if dice.strikes("session: has something to tell", 0.1) else ()
+        except (SessionFileError, JournalError) as error:
+            desk.tell(TargetFailed(serial, str(error)))
+        else:
+            desk.tell(TargetOpened(serial, opened, simulated_surroundings(dice)))
+
+    def opened(self, target: Target, dice: Dice) -> OpenedSession:
         """Raises `SessionFileError`, `JournalError`."""
-        if self._rng.random() < 0.05:
+        if dice.strikes("session: cannot be opened", 0.05):
             raise SessionFileError("Session folder cannot be made: simulated")
         match target.kind:
             case "new":
@@ -168,34 +187,10 @@ class SimulatedOpener:
         if target.path not in self._disk.files:
             raise SessionFileError(f"File not found: {target.path}")
         self._disk.read(target.path)
-        if not target.destination:
-            return self._disk.opened(target.path)
-        if os.path.normpath(target.path) != os.path.normpath(target.destination):
+        if target.destination and os.path.normpath(target.path) != os.path.normpath(target.destination):
             self._disk.files[target.destination] = list(self._disk.files[target.path])
-        return self._disk.opened(target.destination)
-
-
-class Opening:
-    """One target on its way."""
-
-    slow = False
-    is_over = False
-
-    def __init__(self, opener: SimulatedOpener, serial: int, target: Target, desk: Address[SessionDeskMail]) -> None:
-        self._opener = opener
-        self._serial = serial
-        self._target = target
-        self._desk = desk
-
-    def step(self) -> bool:
-        self.is_over = True
-        try:
-            opened = self._opener.opened(self._target)
-        except (SessionFileError, JournalError) as error:
-            self._desk.tell(TargetFailed(self._serial, str(error)))
-        else:
-            self._desk.tell(TargetOpened(self._serial, opened))
-        return True
+        opened = self._disk.opened(target.destination or target.path)
+        return opened if target.cwd is None else replace(opened, header=replace(opened.header, cwd=target.cwd))
 
 
 def _is_message(line: bytes) -> bool:

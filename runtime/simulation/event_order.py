@@ -1,30 +1,35 @@
 """The order of the events of runs, as the contract has it, checked on what the client saw.
 
 One run at a time: `agent_start`, turns, `agent_end`; in a turn messages and tools; `agent_settled` once for each
-prompt that was accepted. Whatever a `message_end` carries was in the journal before the bytes left.
+prompt that was accepted, after every retry and fallback has ended. Deltas add up to the message. What a `message_end`
+carries was in the journal before the bytes left. `get_state` and `abort` agree with the events before their response.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
 from runtime.simulation.disk import Disk
+from runtime.simulation.seen import Seen
 
-Records = list[tuple[dict[str, Any], int]]
+_NUMBER = re.compile(r"\b[pq](\d+)\b")
 
 
-def order_violations(records: Records, disk: Disk, cut_short: bool) -> Iterator[str]:
-    """`cut_short`: the client left, so that the end may be missing."""
-    order = Order(_journaled(disk))
-    for place, (record, journaled) in enumerate(records):
+def event_order(seen: Seen) -> Iterator[str]:
+    """Not after a crash. When the client left, the end may be missing."""
+    if seen.crashed:
+        return
+    order = Order(_journaled(seen.house.disk))
+    for place, (record, journaled) in enumerate(seen.records):
         fault = order.take(record, journaled)
         if fault is not None:
             yield f"record {place} ({record['type']}): {fault}"
             return
-    if not cut_short:
+    if seen.house.is_heard_out:
         yield from order.at_the_end()
 
 
@@ -41,6 +46,12 @@ class Order:
         self._said: list[Any] = []
         self._results: list[Any] = []
         self._unsettled = False
+        self._retrying = False
+        self._fell_back = False
+        self._accepted = 0
+        self._cycles = 0
+        self._queued = 0
+        self._deltas: dict[int, str] = {}
 
     def take(self, record: dict[str, Any], journaled: int) -> str | None:
         """What is wrong with the next record, or None."""
@@ -56,62 +67,21 @@ class Order:
         if self._unsettled:
             yield "a run ended without agent_settled"
 
+    # -- runs
+
     def _agent_start(self, record: dict[str, Any], _: int) -> str | None:
         if self._in_run:
             return "another run is under way"
+        if not self._unsettled:
+            self._cycles += 1
         self._in_run, self._unsettled, self._said = True, True, []
-        return None
+        return "nobody asked for a run" if self._cycles > self._accepted else None
 
     def _turn_start(self, record: dict[str, Any], _: int) -> str | None:
         if not self._in_run or self._in_turn:
             return "no run, or the last turn is open"
         self._in_turn, self._results = True, []
         self._ended_tools.clear()
-        return None
-
-    def _message_start(self, record: dict[str, Any], _: int) -> str | None:
-        if not self._in_turn or self._open_message is not None:
-            return f"no turn, or a message of {self._open_message} is open"
-        self._open_message = record["message"]["role"]
-        return None
-
-    def _message_update(self, record: dict[str, Any], _: int) -> str | None:
-        return None if self._open_message == "assistant" else "no reply is open"
-
-    def _message_end(self, record: dict[str, Any], journaled: int) -> str | None:
-        message = record["message"]
-        if self._open_message != message["role"]:
-            return f"the open message is of {self._open_message}"
-        self._open_message = None
-        self._said.append(message)
-        if message["role"] == "toolResult":
-            self._results.append(message)
-            if message["toolCallId"] not in self._ended_tools:
-                return f"the tool call {message['toolCallId']} has not ended"
-        return self._unwritten(message, journaled)
-
-    def _unwritten(self, message: Any, journaled: int) -> str | None:
-        if message["role"] == "assistant" and "Session append failed" in message.get("errorMessage", ""):
-            return None
-        if self._journal.get(msgspec.json.encode(message), journaled) >= journaled:
-            return "the message was told before it was journaled"
-        return None
-
-    def _tool_execution_start(self, record: dict[str, Any], _: int) -> str | None:
-        call = record["toolCallId"]
-        if not self._in_turn or self._open_message is not None or call in self._open_tools | self._ended_tools:
-            return "no turn, an open message, or the call had started"
-        self._open_tools.add(call)
-        return None
-
-    def _tool_execution_update(self, record: dict[str, Any], _: int) -> str | None:
-        return None if record["toolCallId"] in self._open_tools else "the call does not run"
-
-    def _tool_execution_end(self, record: dict[str, Any], _: int) -> str | None:
-        if record["toolCallId"] not in self._open_tools:
-            return "the call does not run"
-        self._open_tools.remove(record["toolCallId"])
-        self._ended_tools.add(record["toolCallId"])
         return None
 
     def _turn_end(self, record: dict[str, Any], _: int) -> str | None:
@@ -136,7 +106,123 @@ class Order:
         if self._in_run or not self._unsettled:
             return "a run is under way, or it settled before"
         self._unsettled = False
+        if self._retrying or self._fell_back:
+            return "a retry or a fallback has not ended"
         return None
+
+    # -- between runs
+
+    def _auto_retry_start(self, record: dict[str, Any], _: int) -> str | None:
+        self._retrying = True
+        return None if self._unsettled and not self._in_run else "no run has failed"
+
+    def _auto_retry_end(self, record: dict[str, Any], _: int) -> str | None:
+        was_retrying, self._retrying = self._retrying, False
+        return None if was_retrying else "nothing was tried again"
+
+    def _model_fallback_start(self, record: dict[str, Any], _: int) -> str | None:
+        self._fell_back = True
+        return None if self._unsettled and not self._in_run else "no run has failed"
+
+    def _model_fallback_end(self, record: dict[str, Any], _: int) -> str | None:
+        had_fallen_back, self._fell_back = self._fell_back, False
+        return None if had_fallen_back else "no other model was asked"
+
+    # -- messages
+
+    def _message_start(self, record: dict[str, Any], _: int) -> str | None:
+        if not self._in_turn or self._open_message is not None:
+            return f"no turn, or a message of {self._open_message} is open"
+        self._open_message = record["message"]["role"]
+        self._deltas.clear()
+        return None
+
+    def _message_update(self, record: dict[str, Any], _: int) -> str | None:
+        if self._open_message != "assistant":
+            return "no reply is open"
+        event = record["assistantMessageEvent"]
+        if event["type"] in ("text_delta", "thinking_delta"):
+            place = event["contentIndex"]
+            self._deltas[place] = self._deltas.get(place, "") + event["delta"]
+        return None
+
+    def _message_end(self, record: dict[str, Any], journaled: int) -> str | None:
+        message = record["message"]
+        if self._open_message != message["role"]:
+            return f"the open message is of {self._open_message}"
+        self._open_message = None
+        self._said.append(message)
+        if message["role"] == "toolResult":
+            self._results.append(message)
+            if message["toolCallId"] not in self._ended_tools:
+                return f"the tool call {message['toolCallId']} has not ended"
+        return self._unwritten(message, journaled)
+
+    def _unwritten(self, message: Any, journaled: int) -> str | None:
+        if message["role"] == "assistant" and "Session append failed" in message.get("errorMessage", ""):
+            return None
+        if self._journal.get(msgspec.json.encode(message), journaled) >= journaled:
+            return "the message was told before it was journaled"
+        for place, text in self._deltas.items():
+            block = message["content"][place] if place < len(message["content"]) else {}
+            if block.get("text", block.get("thinking")) != text:
+                return f"the deltas of block {place} are not what the message says"
+        return None
+
+    # -- tools
+
+    def _tool_execution_start(self, record: dict[str, Any], _: int) -> str | None:
+        call = record["toolCallId"]
+        if not self._in_turn or self._open_message is not None or call in self._open_tools | self._ended_tools:
+            return "no turn, an open message, or the call had started"
+        self._open_tools.add(call)
+        return None
+
+    def _tool_execution_update(self, record: dict[str, Any], _: int) -> str | None:
+        return None if record["toolCallId"] in self._open_tools else "the call does not run"
+
+    def _tool_execution_end(self, record: dict[str, Any], _: int) -> str | None:
+        if record["toolCallId"] not in self._open_tools:
+            return "the call does not run"
+        self._open_tools.remove(record["toolCallId"])
+        self._ended_tools.add(record["toolCallId"])
+        return None
+
+    # -- responses that tell of runs
+
+    def _queue_update(self, record: dict[str, Any], _: int) -> str | None:
+        self._queued = len(record["steering"]) + len(record["followUp"])
+        return None
+
+    def _response(self, record: dict[str, Any], _: int) -> str | None:
+        command, succeeded = record.get("command"), record["success"]
+        if command == "prompt":
+            self._accepted += succeeded
+        elif command == "abort" and succeeded and isinstance(record.get("id"), int):
+            return self._aborted(record["id"])
+        elif command == "get_state" and succeeded:
+            return self._state(record["data"])
+        return None
+
+    def _aborted(self, number: int) -> str | None:
+        """The client numbers what it says: only a run that was asked for later may go on."""
+        if not self._in_run:
+            return None
+        asked = [int(found) for message in self._said for found in _NUMBER.findall(_text(message))]
+        return None if asked and max(asked) > number else "the run goes on after it was aborted"
+
+    def _state(self, state: dict[str, Any]) -> str | None:
+        if state["isStreaming"] != self._unsettled:
+            return f"isStreaming is {state['isStreaming']}"
+        if state["pendingMessageCount"] != self._queued:
+            return f"pendingMessageCount is {state['pendingMessageCount']}, but {self._queued} messages are queued"
+        return None
+
+
+def _text(message: dict[str, Any]) -> str:
+    if message["role"] != "user":
+        return ""
+    return "".join(block.get("text", "") for block in message["content"])
 
 
 def _journaled(disk: Disk) -> dict[bytes, int]:

@@ -1,15 +1,15 @@
-"""Hosts actors without threads: one mail at a time, in an order that a seed decides.
+"""Hosts actors without threads: one mail at a time, in an order that a seed decides, or that is given.
 
-What may happen next is a list: the actors that have mail, and the pumps of the simulated world. Each step picks one of
-them. The mail of an actor stays in the order in which it was told, as on threads; everything else may overtake.
+What may happen next is a list: the actors that have mail, and the pumps of the simulated world, the one that waited
+longest first. Each step picks one of them. The mail of an actor stays in the order in which it was told, as on threads;
+everything else may overtake.
 """
 
 from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Generic, Protocol, TypeVar
 
 from actors.base import Actor, Address, Child, Down
@@ -19,9 +19,9 @@ Mail = TypeVar("Mail")
 
 SLOWED = 8
 """A runnable that a seed makes slow runs this many times less often than its turn comes."""
-PATIENCE = 400
+PATIENCE = 60
 """After so many picks in a row that could not move, all are tried in order: either one moves, or nothing can."""
-MAX_STEPS = 20_000
+MAX_STEPS = 40_000
 DEEPEST = 3
 """How many handlers may be under way at once: one runs, the others are held up in the middle of a tell."""
 
@@ -40,6 +40,68 @@ class Runnable(Protocol):
     is_over: bool
 
     def step(self) -> bool: ...
+
+
+class Order:
+    """Who is next. `taken` holds the decisions that were unusual: at which of them another than the longest waiting
+    one was picked, by its place, or (1) others ran before a teller went on."""
+
+    def __init__(self) -> None:
+        self.taken: dict[int, int] = {}
+        self._decisions = -1
+
+    def pick(self, ready: list[Any]) -> int:
+        self._decisions += 1
+        place = self._place(self._decisions, ready)
+        if place:
+            self.taken[self._decisions] = place
+        return place
+
+    def preempts(self) -> bool:
+        self._decisions += 1
+        happens = self._lets_others_run(self._decisions)
+        if happens:
+            self.taken[self._decisions] = 1
+        return happens
+
+    def _place(self, decision: int, ready: list[Any]) -> int:
+        raise NotImplementedError
+
+    def _lets_others_run(self, decision: int) -> bool:
+        raise NotImplementedError
+
+
+class SeededOrder(Order):
+    """Anybody may be next. `preempting` is how probably a tell lets others run before the teller goes on."""
+
+    def __init__(self, rng: random.Random, preempting: float = 0.0) -> None:
+        super().__init__()
+        self._random = rng.random
+        self._preempting = preempting
+
+    def _place(self, decision: int, ready: list[Any]) -> int:
+        count = len(ready)
+        place = int(self._random() * count)
+        if ready[place].slow and self._random() * SLOWED > 1:
+            place = int(self._random() * count)
+        return place
+
+    def _lets_others_run(self, decision: int) -> bool:
+        return self._random() < self._preempting
+
+
+class GivenOrder(Order):
+    """`choices` are decisions that another order took. In all others the one that waited longest is next."""
+
+    def __init__(self, choices: Mapping[int, int]) -> None:
+        super().__init__()
+        self._choices = choices
+
+    def _place(self, decision: int, ready: list[Any]) -> int:
+        return self._choices.get(decision, 0) % len(ready)
+
+    def _lets_others_run(self, decision: int) -> bool:
+        return self._choices.get(decision, 0) == 1
 
 
 class Fault:
@@ -85,6 +147,7 @@ class SimulatedAddress(Generic[Mail]):
         self.name = name
         self.actor = actor
         self.is_over = False
+        self.is_held = False
         self.slow = False
         self.scheduled = False
         self._scheduler = scheduler
@@ -106,7 +169,7 @@ class SimulatedAddress(Generic[Mail]):
 
     def step(self) -> bool:
         """Handles one mail."""
-        if not self._inbox or self.is_over:
+        if not self._inbox or self.is_over or self.is_held:
             return False
         mail = self._inbox.popleft()
         if mail is _STOP:
@@ -134,11 +197,12 @@ class SimulatedAddress(Generic[Mail]):
         unread = [one for one in (mail, *self._inbox) if one is not _BEGIN and one is not _STOP]
         self._end()
         self._scheduler.died(self.name, error)
-        with self._scheduler.telling_as(self.name):
-            try:
-                self.actor.last_words(unread)
-            finally:
-                self._owner.tell(Down(self._key, describe(error)))
+        teller = self._scheduler.tell_as(self.name)
+        try:
+            self.actor.last_words(unread)
+        finally:
+            self._owner.tell(Down(self._key, describe(error)))
+            self._scheduler.tell_as(teller)
 
     def _end(self) -> None:
         self.actor.ended()
@@ -150,18 +214,11 @@ class SimulatedAddress(Generic[Mail]):
 
 
 class Scheduler:
-    """`slow` names runnables (the part of their name before the number) that this seed holds back; `preempting` is
-    how probably a tell lets another one run before the teller goes on."""
+    """`order` decides who is next; `slow` names runnables (the part of their name before the number) that a seeded
+    order holds back."""
 
-    def __init__(
-        self,
-        rng: random.Random,
-        slow: frozenset[str] = frozenset(),
-        preempting: float = 0.0,
-        fault: Fault | None = None,
-    ) -> None:
-        self.rng = rng
-        self._preempting = preempting
+    def __init__(self, order: Order, slow: Collection[str] = (), fault: Fault | None = None) -> None:
+        self.order = order
         self.steps = 0
         self.trace: list[tuple[str, str, Any]] = []
         self.lost: list[tuple[str, str, Any]] = []
@@ -171,7 +228,7 @@ class Scheduler:
         self._fault = fault
         self._ready: list[Any] = []
         self._running = "world"
-        self._stack: list[Any] = []
+        self._under_way = 0
 
     # -- what hosts do
 
@@ -206,26 +263,27 @@ class Scheduler:
 
     def handle(self, address: SimulatedAddress[Any], mail: Any) -> None:
         fault = self._fault if mail is not _BEGIN else None
-        with self.telling_as(address.name):
+        teller = self.tell_as(address.name)
+        try:
             if fault is not None:
                 fault.before(address.name)
             address.handle(mail)
             if fault is not None:
                 fault.after(address.name)
-
-    @contextmanager
-    def telling_as(self, name: str) -> Iterator[None]:
-        teller, self._running = self._running, name
-        try:
-            yield
         finally:
             self._running = teller
 
+    def tell_as(self, name: str) -> str:
+        """From now on `name` is who tells; who was it before."""
+        teller, self._running = self._running, name
+        return teller
+
     def preempt(self) -> None:
         """Others run while the teller is still in its handler, as they do on threads."""
-        if self._stack and len(self._stack) < DEEPEST and self.rng.random() < self._preempting and self._ready:
-            with self.telling_as("world"):
-                self._step(self._pick())
+        if self._under_way and self._under_way < DEEPEST and self._ready and self.order.preempts():
+            teller = self.tell_as("world")
+            self._step(self.order.pick(self._ready))
+            self._running = teller
 
     # -- running
 
@@ -236,45 +294,29 @@ class Scheduler:
             if not self._ready or self.steps > MAX_STEPS:
                 return False
             if idle_picks > PATIENCE:
-                if not any(self._step(place) for place in range(len(self._ready) - 1, -1, -1)):
+                if not any(self._ready and self._step(0) for _ in range(len(self._ready))):
                     return False
                 idle_picks = 0
-                continue
-            idle_picks = 0 if self._step(self._pick()) else idle_picks + 1
+            else:
+                idle_picks = 0 if self._step(self.order.pick(self._ready)) else idle_picks + 1
         return True
 
-    def _pick(self) -> int:
-        count = len(self._ready)
-        place = int(self.rng.random() * count)
-        if self._ready[place].slow and self.rng.random() * SLOWED > 1:
-            place = int(self.rng.random() * count)
-        return place
-
     def _step(self, place: int) -> bool:
-        """Runs one that is ready; it leaves the list when it has no more to do."""
-        if place >= len(self._ready):
-            return False
-        chosen = self._ready[place]
-        if chosen in self._stack:
-            return False
+        """Runs one that is ready; it goes behind the others, or leaves the list when it has no more to do."""
+        chosen = self._ready.pop(place)
         self.steps += 1
-        self._stack.append(chosen)
+        self._under_way += 1
         try:
             moved: bool = chosen.step()
         finally:
-            self._stack.pop()
-        if chosen.is_over or (isinstance(chosen, SimulatedAddress) and not chosen.has_mail):
-            if isinstance(chosen, SimulatedAddress):
-                chosen.scheduled = False
-            self._remove(chosen, place)
+            self._under_way -= 1
+        if isinstance(chosen, SimulatedAddress):
+            chosen.scheduled = chosen.has_mail and not chosen.is_over
+            if chosen.scheduled:
+                self._ready.append(chosen)
+        elif not chosen.is_over:
+            self._ready.append(chosen)
         return moved
-
-    def _remove(self, runnable: Any, place: int) -> None:
-        """`place` is where it was; steps that ran meanwhile may have moved it."""
-        if place >= len(self._ready) or self._ready[place] is not runnable:
-            place = self._ready.index(runnable)
-        self._ready[place] = self._ready[-1]
-        self._ready.pop()
 
 
 def _kind(name: str) -> str:

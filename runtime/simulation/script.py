@@ -1,67 +1,128 @@
 """What the client of a seed says: commands of every kind, in the proportions of one of a few temperaments.
 
-The client knows more than a real one: it names session files and entries that exist, so that what it asks for mostly
-happens. Texts for the queue and shell commands are unique, so that the invariants can follow each.
+Each line is JSON in which some strings stand for what is there when it is written: `@file:3` for a session file,
+`@entry:5` for an entry (`resolved` puts it in). So what is asked for mostly happens, and a line means something in a
+shorter script too. Texts for the queue, shell commands, names and labels are unique, so that the invariants can follow
+each.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from msgspec import Struct
+
 from protocol.codec import encode
-from protocol.entries import read_entry
-from runtime.simulation.disk import Disk
 
 FEWEST, MOST = 4, 22
+UNTIL_QUIET = -1
+SECRET = "sk-simulated-secret"
+BIG = 70_000
+"""Bytes in a big line: more than one read."""
 
-_BROKEN = (b"", b"{", b"null", b"[]", b'{"id":7}', b'{"type":"steer","id":8}', b'{"type":"nonsense","id":9}', b"\xff")
+
+class Line(Struct, frozen=True, omit_defaults=True):
+    """`pause` counts the client's steps after it (`UNTIL_QUIET`: until nothing else can move); `joined`: it leaves with
+    the next one; `cut` is the part of what is due that the write takes."""
+
+    text: str
+    pause: int = 0
+    joined: bool = False
+    cut: float = 1.0
+
+
+_BROKEN = (
+    "",
+    "{",
+    "null",
+    "[]",
+    '{"id":7}',
+    '{"type":"steer","id":8}',
+    '{"type":"nonsense","id":9}',
+    "@bytes:ff",
+    '{"type":"set_steering_mode","mode":"some","id":10}',
+)
 _PICTURE = "iVBORw0KGgoAAAANSUhEUgAAC7gAAAu4"  # how a PNG of 3000 x 3000 pixels begins
-_QUIET = ("get_messages", "get_entries", "get_tree", "get_fork_messages", "get_last_assistant_text")
+_READS = (
+    "get_state",
+    "get_messages",
+    "get_entries",
+    "get_tree",
+    "get_fork_messages",
+    "get_last_assistant_text",
+    "get_session_stats",
+    "get_available_models",
+    "get_available_thinking_levels",
+    "get_commands",
+    "get_command_completions",
+    "get_shortcuts",
+    "invoke_shortcut",
+)
+_SPOKEN = (*(("{}",) * 9), "/skill:here {}", "/skill:nobody@home {}", "/template {}")
 
-# kind: how often, for the temperaments chatty, shell, restless and mixed
-_WEIGHTS: dict[str, tuple[int, int, int, int]] = {
-    "prompt": (8, 3, 4, 5),
-    "prompt_steer": (3, 1, 1, 2),
-    "prompt_follow_up": (3, 1, 1, 2),
-    "steer": (6, 1, 2, 3),
-    "follow_up": (6, 1, 2, 3),
-    "abort": (4, 1, 2, 2),
-    "clear_queue": (2, 0, 1, 1),
-    "pause_queued_messages": (2, 0, 1, 1),
-    "resume_queued_messages": (2, 0, 1, 1),
-    "mode": (2, 0, 1, 1),
-    "bash": (2, 10, 4, 4),
-    "abort_bash": (1, 4, 1, 2),
-    "new_session": (1, 2, 3, 1),
-    "switch_session": (1, 2, 6, 2),
-    "fork": (0, 1, 2, 1),
-    "clone": (0, 1, 2, 1),
-    "import_session": (0, 1, 2, 1),
-    "get_state": (1, 1, 1, 2),
-    "quiet": (1, 1, 1, 1),
-    "tree": (1, 1, 1, 1),
-    "set_model": (1, 0, 0, 1),
-    "catalog": (1, 1, 2, 2),
-    "broken": (1, 1, 1, 1),
-    "later": (0, 0, 0, 1),
+# kind: how often, for the temperaments chatty, shell, restless, mixed and settling
+_WEIGHTS: dict[str, tuple[int, int, int, int, int]] = {
+    "prompt": (8, 3, 4, 5, 4),
+    "prompt_steer": (3, 1, 1, 2, 1),
+    "prompt_follow_up": (3, 1, 1, 2, 1),
+    "steer": (6, 1, 2, 3, 1),
+    "follow_up": (6, 1, 2, 3, 1),
+    "abort": (4, 1, 2, 2, 1),
+    "abort_retry": (2, 0, 1, 2, 1),
+    "clear_queue": (2, 0, 1, 1, 0),
+    "pause_queued_messages": (2, 0, 1, 1, 0),
+    "resume_queued_messages": (2, 0, 1, 1, 0),
+    "mode": (2, 0, 1, 1, 1),
+    "bash": (2, 10, 4, 4, 1),
+    "abort_bash": (1, 4, 1, 2, 0),
+    "new_session": (1, 2, 3, 1, 1),
+    "switch_session": (1, 2, 6, 2, 1),
+    "fork": (0, 1, 2, 1, 0),
+    "clone": (0, 1, 2, 1, 0),
+    "import_session": (0, 1, 2, 1, 0),
+    "export_html": (0, 0, 1, 1, 1),
+    "reload": (1, 0, 1, 1, 1),
+    "reads": (2, 2, 2, 3, 3),
+    "tree": (1, 1, 1, 1, 1),
+    "name": (1, 0, 1, 1, 1),
+    "model": (1, 0, 1, 2, 4),
+    "thinking": (1, 0, 1, 1, 3),
+    "switches": (1, 0, 1, 1, 2),
+    "credentials": (1, 1, 1, 2, 4),
+    "compaction": (1, 0, 1, 1, 1),
+    "broken": (1, 1, 1, 1, 1),
+    "big": (0, 0, 0, 1, 0),
+    "extension_ui_response": (0, 0, 0, 1, 0),
 }
 _KINDS = tuple(_WEIGHTS)
 
 
-class Script:
-    """The lines of one client. `disk` is looked at when a line is made."""
+def script(rng: random.Random) -> Iterator[Line]:
+    """The lines of one client."""
+    said = Sayings(rng)
+    for _ in range(rng.randrange(FEWEST, MOST)):
+        text = said.line()
+        joined = rng.random() < 0.4
+        cut = 1.0 if rng.random() < 0.66 else rng.random()
+        yield Line(text, 0 if joined else rng.choice((0, 0, 0, 3, 30, UNTIL_QUIET)), joined, round(cut, 2))
 
-    def __init__(self, rng: random.Random, disk: Disk) -> None:
+
+class Sayings:
+    """One client's choice of words."""
+
+    def __init__(self, rng: random.Random) -> None:
         self._rng = rng
-        self._disk = disk
-        temperament = rng.randrange(4)
+        temperament = rng.randrange(5)
         self._weights = [weights[temperament] for weights in _WEIGHTS.values()]
         self._said = 0
-        self._bash_ids: list[Any] = []
+        self._bash_ids: list[str] = []
         self._makers: dict[str, Callable[[], dict[str, Any]]] = {
-            "prompt": lambda: self._pictured({"type": "prompt", "message": f"p{self._said}"}),
+            "prompt": lambda: self._pictured(
+                {"type": "prompt", "message": rng.choice(_SPOKEN).format(f"p{self._said}")}
+            ),
             "prompt_steer": lambda: self._queued("prompt", streamingBehavior="steer"),
             "prompt_follow_up": lambda: self._queued("prompt", streamingBehavior="followUp"),
             "steer": lambda: self._queued("steer"),
@@ -69,28 +130,31 @@ class Script:
             "mode": self._mode,
             "bash": self._bash,
             "abort_bash": self._abort_bash,
-            "switch_session": lambda: {"type": "switch_session", "sessionPath": self._path()},
-            "import_session": lambda: {"type": "import_session", "inputPath": self._path()},
+            "switch_session": lambda: {"type": "switch_session", "sessionPath": self._file()},
+            "import_session": self._import,
             "fork": lambda: {"type": "fork", "entryId": self._entry()},
-            "quiet": lambda: {"type": self._rng.choice(_QUIET)},
+            "reads": self._read,
             "tree": self._tree,
-            "set_model": lambda: {"type": "set_model", "provider": "scripted", "modelId": "scripted"},
-            "catalog": self._catalog,
-            "later": lambda: {"type": self._rng.choice(("compact", "abort_compaction", "cycle_model"))},
+            "name": lambda: {"type": "set_session_name", "name": f"name-{self._said}"},
+            "model": self._model,
+            "thinking": self._thinking,
+            "switches": self._switch,
+            "credentials": self._credentials,
+            "compaction": lambda: {"type": rng.choice(("compact", "compact", "abort_compaction"))},
+            "big": lambda: {"type": "get_state", "padding": "@big:"},
+            "extension_ui_response": lambda: {"type": "extension_ui_response", "id": "nobody", "value": "asked"},
         }
 
-    def lines(self) -> Iterator[bytes]:
-        for _ in range(self._rng.randrange(FEWEST, MOST)):
-            kind = self._rng.choices(_KINDS, self._weights)[0]
-            if kind == "broken":
-                yield self._rng.choice(_BROKEN)
-                continue
-            self._said += 1
-            make = self._makers.get(kind)
-            command: dict[str, Any] = {"type": kind} if make is None else make()
-            if "id" not in command and self._rng.random() < 0.9:
-                command["id"] = self._said
-            yield encode(command)
+    def line(self) -> str:
+        kind = self._rng.choices(_KINDS, self._weights)[0]
+        if kind == "broken":
+            return self._rng.choice(_BROKEN)
+        self._said += 1
+        make = self._makers.get(kind)
+        command: dict[str, Any] = {"type": kind} if make is None else make()
+        if "id" not in command and self._rng.random() < 0.9:
+            command["id"] = self._said
+        return encode(command).decode()
 
     def _queued(self, kind: str, **fields: Any) -> dict[str, Any]:
         return self._pictured({"type": kind, "message": f"q{self._said}", **fields})
@@ -100,22 +164,20 @@ class Script:
             command["images"] = [{"type": "image", "data": _PICTURE, "mimeType": "image/png"}]
         return command
 
-    def _catalog(self) -> dict[str, Any]:
-        credential = {"type": "api_key", "key": "k"}
-        made: tuple[dict[str, Any], ...] = (
-            {"type": "refresh_models"},
-            {"type": "refresh_models", "timeoutMs": 5},
-            {"type": "save_provider_credential", "provider": "p", "credential": credential},
-            {"type": "logout_provider", "provider": "p"},
-            {"type": "login_provider", "provider": "p"},
-            {"type": "set_thinking_level", "level": self._rng.choice(("low", "high")), "persist": True},
-            {"type": "set_auto_compaction", "enabled": False},
-        )
-        return self._rng.choice(made)
-
     def _mode(self) -> dict[str, Any]:
         kind = self._rng.choice(("set_steering_mode", "set_follow_up_mode"))
         return {"type": kind, "mode": self._rng.choice(("all", "one-at-a-time"))}
+
+    def _read(self) -> dict[str, Any]:
+        kind = self._rng.choice(_READS)
+        command: dict[str, Any] = {"type": kind}
+        if kind == "get_entries" and self._rng.random() < 0.5:
+            command["since"] = self._entry()
+        elif kind == "get_command_completions":
+            command |= {"commandName": "template", "argumentPrefix": ""}
+        elif kind == "invoke_shortcut":
+            command["key"] = "ctrl+x"
+        return command
 
     def _bash(self) -> dict[str, Any]:
         kind = self._rng.choice(("bash", "user_bash"))
@@ -133,26 +195,77 @@ class Script:
             return {"type": "abort_bash", "requestId": self._rng.choice(self._bash_ids)}
         return {"type": "abort_bash"}
 
-    def _path(self) -> str:
-        paths = list(self._disk.files)
-        if not paths or self._rng.random() < 0.1:
-            return f"/simulated/sessions/made-{self._said}.jsonl"
-        if self._rng.random() < 0.1:
-            return "/simulated/other/" + paths[0].rsplit("/", 1)[1]
-        return self._rng.choice(paths)
+    def _file(self) -> str:
+        kind = self._rng.choices(("file", "other", "made"), (8, 1, 1))[0]
+        return f"@{kind}:{self._rng.randrange(100)}"
+
+    def _import(self) -> dict[str, Any]:
+        command = {"type": "import_session", "inputPath": self._file()}
+        if self._rng.random() < 0.3:
+            command["cwdOverride"] = "/simulated/elsewhere"
+        return command
 
     def _entry(self) -> str:
-        """An entry of some file, mostly one of a user."""
-        for path in reversed(list(self._disk.files)):
-            heads = [head for line in self._disk.files[path][1:] if (head := read_entry(line)) is not None]
-            if heads and self._rng.random() < 0.7:
-                return self._rng.choice(heads).id
-        return "nowhere"
+        return f"@entry:{self._rng.randrange(100)}"
 
     def _tree(self) -> dict[str, Any]:
-        if self._rng.random() < 0.5:
-            options = {"summarize": self._rng.random() < 0.6}
-            return {"type": "navigate_tree", "targetId": self._entry(), "options": options}
-        if self._rng.random() < 0.5:
-            return {"type": "set_label", "entryId": self._entry(), "label": "mark"}
-        return {"type": "set_session_name", "name": "a name"}
+        if self._rng.random() < 0.6:
+            command: dict[str, Any] = {"type": "navigate_tree", "targetId": self._entry()}
+            options: dict[str, Any] = {}
+            if self._rng.random() < 0.4:
+                options["summarize"] = True
+            if self._rng.random() < 0.3:
+                options["label"] = f"mark-{self._said}"
+            return command | ({"options": options} if options else {})
+        return {"type": "set_label", "entryId": self._entry(), "label": f"mark-{self._said}"}
+
+    def _model(self) -> dict[str, Any]:
+        provider, model = self._rng.choice((("scripted", "scripted"), ("scripted", "quick"), ("spare", "spare")))
+        persist = self._rng.random() < 0.3
+        return self._rng.choice(
+            (
+                {"type": "set_model", "provider": provider, "modelId": model, "persist": persist},
+                {"type": "cycle_model", "persist": persist},
+                {"type": "cycle_model", "direction": "backward"},
+            )
+        )
+
+    def _thinking(self) -> dict[str, Any]:
+        level = self._rng.choice(("off", "low", "high"))
+        persist = self._rng.random() < 0.3
+        kind = self._rng.choice(("set_thinking_level", "cycle_thinking_level"))
+        return {"type": kind} | ({"level": level, "persist": persist} if kind == "set_thinking_level" else {})
+
+    def _switch(self) -> dict[str, Any]:
+        kind = self._rng.choice(("set_auto_compaction", "set_auto_retry"))
+        return {"type": kind, "enabled": self._rng.random() < 0.5}
+
+    def _credentials(self) -> dict[str, Any]:
+        provider = self._rng.choice(("scripted", "spare", "unknown"))
+        credential = {"type": "api_key", "key": SECRET} if self._rng.random() < 0.8 else {"type": "api_key", "key": ""}
+        return self._rng.choice(
+            (
+                {"type": "refresh_models"},
+                {"type": "refresh_models", "timeoutMs": 5},
+                {"type": "save_provider_credential", "provider": provider, "credential": credential},
+                {"type": "logout_provider", "provider": provider},
+                {"type": "login_provider", "provider": provider, "authType": "api_key"},
+                {"type": "login_provider", "provider": provider},
+                {"type": "cancel_login_provider", "provider": provider},
+            )
+        )
+
+
+_REFERENCE = re.compile(r'"@([a-z]+):([0-9a-f]*)"')
+
+
+def resolved(text: str, referents: Mapping[str, Callable[[int], str]]) -> bytes:
+    """The bytes of a line, with what its references stand for now. `referents` finds a `file` or an `entry`."""
+    if text.startswith("@bytes:"):
+        return bytes.fromhex(text.removeprefix("@bytes:"))
+
+    def stands_for(found: re.Match[str]) -> str:
+        kind, number = found[1], found[2]
+        return encode("x" * BIG if kind == "big" else referents[kind](int(number))).decode()
+
+    return _REFERENCE.sub(stands_for, text).encode()

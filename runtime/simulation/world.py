@@ -1,4 +1,4 @@
-"""What stands where the outside world is: commands, tools, model servers, the alarm and the client's pipes.
+"""What stands where the outside world is: commands, tools, model servers and the alarm.
 
 Each is a pump: a small object that tells its actor one thing a step, whenever the scheduler picks it, and that stops
 where the real one would block: at a full window, or in a command that runs until it is killed.
@@ -6,24 +6,18 @@ where the real one would block: at a full window, or in a command that runs unti
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any, Literal
 
 from actors.base import Address
 from actors.mail import (
-    IntakeMail,
     ModelCallMail,
     ModelRequest,
-    RootMail,
     ShellExited,
     ShellMail,
     ShellOutput,
     ShellPlan,
-    SignalReceived,
-    StdinBytes,
-    StdinEnded,
     StreamBytes,
     StreamEnded,
     StreamHead,
@@ -34,8 +28,10 @@ from actors.mail import (
     Woke,
 )
 from actors.model.scripted import Call, Cue, Record, plan_reply
-from actors.pump import Ack, Window
+from actors.pump import Window
+from actors.session.turn import failure
 from actors.tool.table import Tool, ToolContext, ToolOutput, text_output
+from runtime.simulation.chances import Chances, Dice
 from runtime.simulation.scheduler import Scheduler
 
 SMALL_WINDOW = (64, 2)
@@ -95,9 +91,9 @@ class Once(Pump):
 
 class SimulatedProcess(Pump):
     """Puts out chunks that nobody else puts out, then exits, or lives until it is killed. `chunks` holds what it has
-    put out so far."""
+    put out so far; one that `lingers` leaves something in the background."""
 
-    def __init__(self, plan: ShellPlan, shell: Address[ShellMail], home: Any, rng: random.Random) -> None:
+    def __init__(self, plan: ShellPlan, shell: Address[ShellMail], home: Any, dice: Dice) -> None:
         super().__init__()
         self.plan = plan
         self.home = home
@@ -107,10 +103,11 @@ class SimulatedProcess(Pump):
         self.swept = False
         self.window = CountedWindow(*SMALL_WINDOW)
         self._shell = shell
-        self.failed = rng.random() < 0.05
-        self._hangs = rng.random() < 0.25
-        self._lingers = rng.random() < 0.1
-        self._planned = [rng.choice(("stdout", "stdout", "stderr")) for _ in range(rng.choice((0, 1, 2, 4)))]
+        self.failed = dice.strikes("shell: does not start", 0.05)
+        self._hangs = dice.strikes("shell: runs until it is killed", 0.25)
+        self.lingers = dice.strikes("shell: leaves a process in the background", 0.1)
+        count = dice.choice((0, 1, 2, 4)) if dice.strikes("shell: puts out", 0.8) else 0
+        self._planned = [dice.choice(("stdout", "stdout", "stderr")) for _ in range(count)]
 
     def _run(self) -> Iterator[bool]:
         if self.failed:
@@ -140,7 +137,7 @@ class SimulatedProcess(Pump):
         self.killed = True
 
     def close(self) -> bool:
-        return self._lingers and not self.swept
+        return self.lingers and not self.swept
 
     def kill_group_leftovers(self) -> None:
         self.swept = True
@@ -152,26 +149,31 @@ class SimulatedProcess(Pump):
 class SimulatedTool(Pump):
     """Reports some progress and returns, or works until it is cancelled."""
 
-    def __init__(self, request: ToolRequest, call: Address[ToolCallMail], rng: random.Random) -> None:
+    def __init__(self, request: ToolRequest, call: Address[ToolCallMail], dice: Dice) -> None:
         super().__init__()
-        self._request = request
+        self.name = request.tool.name
         self._call = call
-        self._cancelled = False
-        self._hangs = rng.random() < 0.15
-        self._updates = rng.choice((0, 0, 1, 2))
-        self._ends = rng.random() < 0.1
+        self.cancelled = False
+        self._hangs = dice.strikes("tool: works until it is cancelled", 0.15)
+        self._updates = dice.choice((1, 2)) if dice.strikes("tool: reports progress", 0.5) else 0
+        self._ends = dice.strikes("tool: ends the run", 0.1)
+        self._fails = dice.strikes("tool: fails", 0.15)
 
     def _run(self) -> Iterator[bool]:
         for number in range(self._updates):
             self._call.tell(ToolUpdated(text_output(f"progress {number}")))
             yield True
-        while self._hangs and not self._cancelled:
+        while self._hangs and not self.cancelled:
             yield False
-        output = text_output(f"{self._request.tool.name} is done")
-        self._call.tell(ToolReturned(ToolOutput(output.content, terminate=self._ends)))
+        self._call.tell(ToolReturned(self._output()))
+
+    def _output(self) -> ToolOutput:
+        if self._fails:
+            return failure(f"{self.name} failed")
+        return ToolOutput(text_output(f"{self.name} is done").content, terminate=self._ends)
 
     def cancel(self) -> None:
-        self._cancelled = True
+        self.cancelled = True
 
 
 def _never_run(context: ToolContext, arguments: dict[str, Any]) -> ToolOutput:
@@ -209,85 +211,104 @@ _CALLS = (
     Call("alone"),
     Call("unknown"),
 )
+# error and HTTP status (200: in the middle of the stream), by what it means for the run
+_ERRORS: dict[str, tuple[str, int]] = {
+    "model: overloaded in the stream": ("overloaded", 200),
+    "model: server error": ("internal error", 500),
+    "model: rate limit": ("rate limit", 429),
+    "model: key refused": ("invalid api key", 401),
+    "model: refuses for good": ("refused to answer: content policy", 400),
+    "model: context overflow": ("prompt is too long: 200001 tokens > 200000 maximum", 400),
+}
 
 
 class SimulatedStream(Pump):
     """The bytes of one reply, cut anywhere; some servers fail, stop in the middle, or say nothing until they are
-    cut off."""
+    cut off. A request whose key cannot be found is never sent."""
 
-    def __init__(self, number: int, call: Address[ModelCallMail], rng: random.Random) -> None:
+    def __init__(self, number: int, call: Address[ModelCallMail], dice: Dice) -> None:
         super().__init__()
+        self.number = number
         self.window = CountedWindow(*SMALL_WINDOW)
         self.released = False
+        self.was_cut = False
         self._call = call
-        self._cut = False
-        record = _reply(rng)
-        self._status, steps = plan_reply((record,), Cue("", 0, 1), number)
+        self._keyless = dice.strikes("model: no credential for the request", 0.03)
+        self._status, steps = plan_reply((_reply(dice),), Cue("", 0, 1), number)
         body = b"".join(step.data for step in steps)
-        self._stalls = rng.random() < 0.15
-        self._breaks = rng.random() < 0.07
+        self._stalls = dice.strikes("model: says nothing more", 0.15)
+        self._breaks = dice.strikes("model: connection breaks", 0.07)
+        kept = dice.below(len(body))
         if self._breaks or self._stalls:
-            body = body[: rng.randrange(len(body))]
-        self._chunks = _cut(body, rng)
+            body = body[:kept]
+        self._chunks = _cut(body, dice)
         self._answered = bool(self._chunks) or not self._stalls
 
     def _run(self) -> Iterator[bool]:
+        if self._keyless:
+            self._call.tell(StreamEnded("No API key for provider: scripted"))
+            return
         if self._answered:
             self._call.tell(StreamHead(self._status))
             yield True
         for chunk in self._chunks:
-            while not self._is_left and not self.window.has_room(len(chunk)):
+            while not self.is_left and not self.window.has_room(len(chunk)):
                 yield False
-            if self._is_left:
+            if self.is_left:
                 break
             ack = self.window.admit(len(chunk))
             if ack is not None:
                 self._call.tell(StreamBytes(chunk, ack))
             yield True
-        while self._stalls and not self._is_left:
+        while self._stalls and not self.is_left:
             yield False
-        error = "Request was aborted" if self._cut else "the connection broke" if self._breaks else None
+        error = "Request was aborted" if self.was_cut else "the connection broke" if self._breaks else None
         self._call.tell(StreamEnded(error, unanswered=error is not None and not self._answered))
 
     @property
-    def _is_left(self) -> bool:
-        return self._cut or self.released
+    def is_left(self) -> bool:
+        return self.was_cut or self.released
 
     def cut(self) -> None:
-        self._cut = True
+        self.was_cut = True
         self.window.close()
 
     def release(self) -> None:
         self.released = True
 
 
-def _reply(rng: random.Random) -> Record:
-    kind = rng.random()
-    if kind < 0.45:
-        return Record("two words", "hm" if kind < 0.1 else "")
-    if kind < 0.85:
-        count = rng.choice((1, 1, 2, 3))
-        stop: Literal["stop", "length"] = "length" if kind > 0.82 else "stop"
-        return Record("" if kind < 0.6 else "well", tools=tuple(rng.choice(_CALLS) for _ in range(count)), stop=stop)
-    if kind < 0.9:
-        return Record("too lo", stop="length")
-    return Record("so", error="overloaded", status=200 if kind < 0.95 else 500)
+def _reply(dice: Dice) -> Record:
+    error = dice.one_of([(name, 0.025) for name in _ERRORS])
+    calls = tuple(dice.choice(_CALLS) for _ in range(dice.choice((1, 1, 2, 3))))
+    thinking = "hm" if dice.strikes("model: thinks", 0.15) else ""
+    has_calls = dice.strikes("model: calls tools", 0.4)
+    stop: Literal["stop", "length"] = "length" if dice.strikes("model: output limit", 0.08) else "stop"
+    silent = dice.strikes("model: says nothing at all", 0.04)
+    text = dice.choice(("two words", "well"))
+    if error is not None:
+        return Record("so", error=_ERRORS[error][0], status=_ERRORS[error][1])
+    if silent:
+        return Record("")
+    return Record(text, thinking, tools=calls if has_calls else (), stop=stop)
 
 
-def _cut(data: bytes, rng: random.Random) -> list[bytes]:
-    places = sorted({0, len(data), *(rng.randrange(len(data) + 1) for _ in range(rng.choice((0, 1, 3))))})
+def _cut(data: bytes, dice: Dice) -> list[bytes]:
+    count = dice.choice((0, 1, 3)) if dice.strikes("model: sends in pieces", 0.7) else 0
+    places = sorted({0, len(data), *(dice.below(len(data) + 1) for _ in range(count))})
     return [data[start:end] for start, end in pairwise(places)]
 
 
-# ---- time and the client -----------------------------------------------------------------------------------------
+# ---- time --------------------------------------------------------------------------------------------------------
 
 
-class Alarm:
-    """Virtual time stands still while anything can move. `ring` lets the earliest deadline come."""
+class Alarm(Pump):
+    """The earliest deadline comes when nothing else can move. As a pump it may also come sooner, as if the others had
+    been slow; not while the program ends, whose deadline would then pass."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_running: Callable[[], bool]) -> None:
+        super().__init__()
         self.now = 0.0
-        self.rung = 0
+        self._is_running = is_running
         self._at: float | None = None
         self._to: Address[Woke] | None = None
 
@@ -298,95 +319,45 @@ class Alarm:
         if self._at is None or self._to is None:
             return False
         self.now, self._at = max(self.now, self._at), None
-        self.rung += 1
         self._to.tell(Woke())
         return True
 
-
-class Client(Pump):
-    """Writes lines in pieces of any size, then closes stdin or sends a signal. `written` lines are whole; `heard` were
-    written before the signal. It waits where the program's own reader would: at the window."""
-
-    def __init__(
-        self,
-        lines: Iterator[bytes],
-        intake: Address[IntakeMail],
-        root: Address[RootMail],
-        signal_after: int | None,
-        rng: random.Random,
-    ) -> None:
-        super().__init__()
-        self.window = CountedWindow(1 << 20, 2)
-        self.sent: list[bytes] = []
-        self.heard: int | None = None
-        self.written = 0
-        self._lines = lines
-        self._intake = intake
-        self._root = root
-        self._signal_after = signal_after
-        self._rng = rng
-
     def _run(self) -> Iterator[bool]:
-        pending = b""
-        for line in self._lines:
-            self.sent.append(line)
-            pending += line + b"\n"
-            if self._rng.random() < 0.4:
-                continue
-            while not self.window.has_room(1):
-                yield False
-            cut = self._rng.choice((len(pending), len(pending), self._rng.randrange(len(pending))))
-            self._write(pending[:cut])
-            pending = pending[cut:]
-            self._maybe_signal(len(self.sent) - pending.count(b"\n"))
-            for _ in range(self._rng.choice((0, 0, 3, 30))):
-                yield True
-        if pending:
-            ends_by_eof = self._signal_after is None and not pending.endswith(b"\n\n") and pending != b"\n"
-            self._write(pending[:-1] if ends_by_eof else pending)
-            yield True
-        if self._signal_after is None:
-            self._intake.tell(StdinEnded())
-        elif self.heard is None:
-            self._maybe_signal(len(self.sent) + self._signal_after)
-
-    def _write(self, data: bytes) -> None:
-        if data:
-            self.written += data.count(b"\n")
-            self._intake.tell(StdinBytes(data, self._ack(len(data))))
-
-    def _ack(self, size: int) -> Ack | None:
-        return self.window.admit(size) if self.window.has_room(size) else None
-
-    def _maybe_signal(self, written: int) -> None:
-        if self._signal_after is not None and self.heard is None and written >= self._signal_after:
-            self.heard = min(written, len(self.sent))
-            self._root.tell(SignalReceived(15))
+        while True:
+            yield self._is_running() and self.ring()
 
 
 class World:
     """Makes the pumps and keeps them for the invariants."""
 
-    def __init__(self, scheduler: Scheduler, rng: random.Random) -> None:
+    def __init__(self, scheduler: Scheduler, chances: Chances) -> None:
         self._scheduler = scheduler
-        self._rng = rng
+        self._chances = chances
         self.processes: list[SimulatedProcess] = []
         self.streams: list[SimulatedStream] = []
+        self.tools: list[SimulatedTool] = []
 
     def start_process(self, plan: ShellPlan, shell: Address[ShellMail], home: Any) -> SimulatedProcess:
         """`home` is the journal of the session that the request began in."""
-        process = SimulatedProcess(plan, shell, home, self._rng)
+        process = SimulatedProcess(plan, shell, home, self._chances.dice(f"process {plan.command}"))
         self.processes.append(process)
         self._scheduler.add_pump(process, "process")
         return process
 
     def start_tool(self, request: ToolRequest, call: Address[ToolCallMail]) -> SimulatedTool:
-        tool = SimulatedTool(request, call, self._rng)
+        tool = SimulatedTool(request, call, self._chances.dice(f"tool {len(self.tools)}"))
+        self.tools.append(tool)
         self._scheduler.add_pump(tool, "tool")
         return tool
 
     def open_stream(self, request: ModelRequest, call: Address[ModelCallMail]) -> SimulatedStream:
-        stream = SimulatedStream(len(self.streams), call, self._rng)
+        stream = SimulatedStream(len(self.streams), call, self._chances.dice(f"stream {len(self.streams)}"))
         self.streams.append(stream)
         self._scheduler.add_pump(stream, "stream")
         return stream
+
+    def sweep(self) -> None:
+        """The program ends at once: every process below it is killed."""
+        for process in self.processes:
+            process.kill()
+            process.kill_group_leftovers()

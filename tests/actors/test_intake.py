@@ -18,6 +18,7 @@ from actors.mail import (
     Commands,
     ImagesFitted,
     InputEnded,
+    InputEnding,
     Replace,
     SessionCurrent,
     SessionLost,
@@ -321,10 +322,24 @@ def test_at_the_end_of_input_a_replacement_finishes_and_what_waits_behind_it_run
     bench.read("new_session", "get_state")
     bench.told()
     bench.intake.receive(StdinEnded())
-    assert bench.root.drain() == []
+    assert bench.root.drain() == [
+        InputEnding()
+    ]  # the time runs: nobody may read stdout, and then the lane stands still
     bench.current()
     bench.answered("new_session")
     assert bench.told() == ["get_state"]
+    assert bench.root.drain() == [InputEnded()]
+
+
+def test_after_the_end_of_input_no_long_command_begins_and_its_refusal_keeps_its_place(bench: Bench) -> None:
+    bench.read("new_session", "get_state", "compact", "steer", "switch_session", "prompt")
+    bench.told()
+    bench.intake.receive(StdinEnded())
+    bench.answered("new_session")
+    assert bench.told() == ["get_state", "compact!", "steer", "desk:switch_session"]
+    assert bench.root.drain() == [InputEnding()]
+    bench.answered("switch_session")
+    assert bench.told() == ["prompt"]
     assert bench.root.drain() == [InputEnded()]
 
 
@@ -332,8 +347,9 @@ def test_at_the_end_of_input_another_long_command_is_stopped_and_the_held_ones_a
     bench.read("compact", "get_state")
     assert bench.told() == ["compact"]
     bench.intake.receive(StdinEnded())
-    assert bench.refused() == [("get_state", CLOSING)]
     assert bench.root.drain() == [InputEnded()]
+    bench.answered("compact")
+    assert bench.refused() == [("get_state", CLOSING)]
 
 
 def test_after_the_end_of_input_no_long_command_begins_any_more(bench: Bench) -> None:
@@ -350,20 +366,34 @@ def test_input_that_ends_before_the_first_session_stands_is_read_all_the_same() 
     bench = Bench(ready=False)
     bench.read("get_state")
     bench.intake.receive(StdinEnded())
-    assert bench.root.drain() == []
+    assert bench.root.drain() == [InputEnding()]
     bench.current()
     assert bench.told() == ["get_state"]
     assert bench.root.drain() == [InputEnded()]
 
 
-def test_closing_answers_what_is_held_and_refuses_what_still_comes(bench: Bench) -> None:
-    bench.read("new_session", "get_state")
+def test_closing_answers_what_is_held_and_refuses_what_still_comes_in_the_order_of_the_wire(bench: Bench) -> None:
+    bench.read("set_steering_mode", "new_session", "get_state")
+    bench.told()
     bench.intake.receive(CloseIntake())
     assert bench.root.drain() == [InputEnded()]
-    bench.intake.receive(StdinBytes(line("prompt") + b"junk\n" + line("extension_ui_response")))
-    assert bench.refused() == [("get_state", CLOSING), ("prompt", CLOSING), ("parse", CLOSING)]
+    bench.intake.receive(StdinBytes(line("prompt") + line("abort") + b"junk\n" + line("extension_ui_response")))
+    bench.answered("new_session")
+    assert bench.refused() == []  # set_steering_mode stands before them, and its session will answer it
+    bench.answered("set_steering_mode")
+    assert bench.refused() == [(name, CLOSING) for name in ("get_state", "prompt", "abort", "parse")]
     bench.intake.receive(StdinEnded())
     assert bench.root.drain() == []
+
+
+def test_what_is_refused_while_others_are_open_is_answered_with_them_at_the_last(bench: Bench) -> None:
+    bench.read("get_state", "new_session", "steer")
+    bench.intake.receive(CloseIntake())
+    bench.intake.receive(AnswerOpen("atomic ended", last=True))
+    expected = [("get_state", "atomic ended"), ("new_session", "atomic ended"), ("steer", CLOSING)]
+    assert bench.refused() == expected
+    bench.intake.receive(StdinBytes(line("prompt")))
+    assert bench.refused() == [("prompt", CLOSING)]
 
 
 NAMES = ("prompt", "get_state", "new_session", "abort", "bash", "compact", "switch_session", "clear_queue", "steer")

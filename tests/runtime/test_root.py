@@ -15,6 +15,7 @@ from actors.mail import (
     CloseShells,
     CloseWriter,
     InputEnded,
+    InputEnding,
     SessionsClosed,
     ShellsClosed,
     SignalReceived,
@@ -89,6 +90,32 @@ def test_a_signal_or_a_broken_pipe_closes_the_input_first(bench: Bench, trigger:
     assert bench.desk.drain() == [CloseSessions()]
     bench.tell(*CLOSED, WriterClosed())
     assert bench.state == ("over", code)
+
+
+def test_the_time_runs_from_the_end_of_stdin_also_while_the_last_commands_wait(bench: Bench) -> None:
+    bench.tell(InputEnding())
+    assert bench.clock.drain() == [Arm("deadline", DEADLINE_MS, bench.root.me)]
+    assert bench.state == ("closing input", 0)
+    assert bench.desk.drain() == bench.intake.drain() == []
+    bench.written += 1  # the client reads: what the lane waits for may still come
+    bench.tell(Tick("deadline"))
+    assert bench.complaints == []
+    bench.tell(Tick("deadline"))
+    assert bench.complaints == ["gave up after 5 s; still there: closing input"]
+    assert bench.intake.drain() == [AnswerOpen("atomic ended before it could answer", last=True)]
+
+
+def test_what_waited_at_the_end_of_stdin_is_worked_off_and_the_house_closes_in_order(bench: Bench) -> None:
+    bench.tell(InputEnding(), InputEnded())
+    assert len(bench.clock.drain()) == 1
+    assert bench.desk.drain() == [CloseSessions()]
+    bench.tell(*CLOSED, WriterClosed())
+    assert bench.state == ("over", 0)
+
+
+def test_a_signal_after_the_end_of_stdin_ends_at_once(bench: Bench) -> None:
+    bench.tell(InputEnding(), SignalReceived(15))
+    assert bench.state == ("over", 143)
 
 
 def test_the_deadline_is_armed_once_by_the_first_trigger(bench: Bench) -> None:

@@ -468,6 +468,13 @@ def test_closing_in_the_middle_of_a_replacement_refuses_it_and_lets_its_target_g
     assert bench.root.drain() == [SessionsClosed()]
 
 
+def test_closing_has_the_refusal_passed_on_behind_what_the_session_still_answers(bench: Bench) -> None:
+    bench.replace(c.NewSession())
+    bench.tell(CloseSessions())
+    assert bench.told(1) == [PassOn, Retire, NoMoreCommands]
+    assert bench.writer.drain() == []
+
+
 def test_closing_in_the_middle_of_a_hand_over_retires_both(bench: Bench) -> None:
     ticket = bench.replace(c.NewSession())
     bench.tell(TargetOpened(ticket.serial, bench.new()))

@@ -182,6 +182,19 @@ def test_cancelling_outside_a_wait_changes_nothing() -> None:
     assert retry.replied(GOOD) == AutoRetryEnd(True, 1)
 
 
+@pytest.mark.parametrize("woken", [True, False])
+def test_a_series_that_is_broken_off_is_closed_once_whether_it_waits_or_runs(woken: bool) -> None:
+    retry = Retry()
+    assert retry.broken_off(FAILED) is None
+    outcome = again(retry.run_ended(FAILED, WINDOW, TWICE))
+    if woken:
+        retry.woke(outcome.wait)
+    aborted = reply("aborted", error_message="Request was aborted")
+    assert retry.broken_off(aborted) == AutoRetryEnd(False, 1, "Request was aborted")
+    assert retry.broken_off(aborted) is None
+    assert again(retry.run_ended(FAILED, WINDOW, TWICE)).event.attempt == 1
+
+
 # ---- replies that only look good ---------------------------------------------------------------------------------
 
 

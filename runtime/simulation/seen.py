@@ -1,0 +1,94 @@
+"""What the client of a course saw, and what the invariants say of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from actors.base import Down
+from protocol.codec import Rejected, encode, read_command
+from protocol.commands import ExtensionUiResponse, command_name
+from runtime.simulation.house import House
+
+Key = tuple[bytes, str | None]
+
+_PARTICULARS = re.compile(r"\[[^\]]*\]|'[^']*'|\"[^\"]*\"|\b[0-9a-f]{8,}\b|\d+")
+
+
+class Violation(Struct, frozen=True):
+    """`rule` names the check, `text` says what did not hold."""
+
+    rule: str
+    text: str
+
+    @property
+    def kind(self) -> str:
+        """The same for all violations that differ in numbers and names alone."""
+        return f"{self.rule}: {_PARTICULARS.sub('', self.text)}"
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.text}"
+
+
+class Seen:
+    """What the client saw: whole records in order, each with the number of journal lines written before it left."""
+
+    def __init__(self, house: House, is_over: bool) -> None:
+        self.house = house
+        self.is_over = is_over
+        self.records: list[tuple[dict[str, Any], int]] = []
+        self.broken_lines: list[bytes] = []
+        for burst, journaled in house.sink.bursts:
+            for line in burst.removesuffix(b"\n").split(b"\n"):
+                self._read(line, journaled)
+        self.struck = house.fault.struck if house.fault else None
+        self.crashed = self.struck is not None
+        self.is_fatal = any(receiver == "root" and type(mail) is Down for _, receiver, mail in house.scheduler.trace)
+
+    def _read(self, line: bytes, journaled: int) -> None:
+        try:
+            record = msgspec.json.decode(line)
+        except msgspec.DecodeError:
+            record = None
+        if isinstance(record, dict) and isinstance(record.get("type"), str):
+            self.records.append((record, journaled))
+        else:
+            self.broken_lines.append(line)
+
+    @property
+    def responses(self) -> Iterator[dict[str, Any]]:
+        return (record for record, _ in self.records if record["type"] == "response")
+
+    # -- commands and their responses: a key is an id, as JSON, and the name that is echoed
+
+    @staticmethod
+    def key(response: dict[str, Any]) -> Key:
+        return (encode(response["id"]) if "id" in response else b"", response.get("command"))
+
+    @staticmethod
+    def key_of(command: dict[str, Any]) -> Key:
+        return (encode(command["id"]) if "id" in command else b"", command["type"])
+
+    def commands(self) -> Iterator[Key]:
+        """What the client sent and is answered, in the order of the wire."""
+        return expected(self.house.client.sent)
+
+    def sent_commands(self) -> Iterator[dict[str, Any]]:
+        """Those that are whole, decoded."""
+        for line in self.house.client.sent:
+            if not isinstance(read_command(line), Rejected):
+                yield msgspec.json.decode(line)
+
+
+def expected(lines: list[bytes]) -> Iterator[Key]:
+    """The keys of the responses to these lines."""
+    for line in lines:
+        command = read_command(line)
+        if isinstance(command, Rejected):
+            yield command.id, command.command
+        elif not isinstance(command, ExtensionUiResponse):
+            yield bytes(command.id), command_name(command)

@@ -1,0 +1,289 @@
+"""Actors with one fault each, for the tests that an invariant sees it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from actors.intake import Intake
+from actors.mail import (
+    Commands,
+    Enqueue,
+    QueueMail,
+    SavePreference,
+    ShellDeskMail,
+    ShellMail,
+    Ticket,
+    Write,
+)
+from actors.model.actor import ModelCall
+from actors.preferences import Preferences
+from actors.session.actor import Session
+from actors.session.desk import SessionDesk
+from actors.session.queue import Queue
+from actors.shell.actor import Shell
+from actors.shell.desk import ShellDesk
+from actors.writer import Writer
+from protocol import commands as c
+
+# ---- shells ------------------------------------------------------------------------------------------------------
+
+
+class TwiceAnswered(Shell):
+    """Answers its command, and then an unrelated one of the same client."""
+
+    def _answer(self, error: str | None) -> None:
+        super()._answer(error)
+        self._ticket = msgspec.structs.replace(self._ticket, serial=self._ticket.serial + 10_000)
+        super()._answer(error)
+
+
+class Silent(Shell):
+    """Never answers."""
+
+    def _answer(self, error: str | None) -> None:
+        self._finished = None
+        super()._answer(error)
+
+
+class Reordered(Shell):
+    """Tells the client the second output before the first."""
+
+    _held: Any = None
+
+    def receive(self, mail: ShellMail) -> None:
+        if type(mail).__name__ == "ShellOutput" and self._held is None:
+            self._held = mail
+            return
+        super().receive(mail)
+        held, self._held = self._held, False
+        if held:
+            super().receive(held)
+
+
+class Hasty(Shell):
+    """Answers before its record is written."""
+
+    def _finish(self, code: int | None, error: str | None) -> None:
+        super()._finish(code, error)
+        if self._finished is not None and self._finished.message is not None:
+            self._writer.tell(Write((self._ticket.ok(b'{"output":""}'),)))
+
+
+class Insistent(Shell):
+    """Has its result recorded twice."""
+
+    def _finish(self, code: int | None, error: str | None) -> None:
+        super()._finish(code, error)
+        if self._finished is not None:
+            self._home.tell(self._finished)
+
+
+class Deathless(Shell):
+    """Does not kill what it is told to cancel."""
+
+    def begin(self) -> None:
+        super().begin()
+        self._process.kill = lambda: None  # type: ignore[method-assign]
+
+
+class DeafDesk(ShellDesk):
+    """Cancels no command by its id."""
+
+    def receive(self, mail: ShellDeskMail) -> None:
+        if type(mail).__name__ == "AbortBash" and mail.request_id is not None:  # type: ignore[union-attr]
+            self._writer.tell(Write((mail.ticket.ok(),)))  # type: ignore[union-attr]
+            return
+        super().receive(mail)
+
+
+# ---- queues ------------------------------------------------------------------------------------------------------
+
+
+class Forgetful(Queue):
+    """Drops what comes in third, and says that it took it."""
+
+    _came = 0
+
+    def receive(self, mail: QueueMail) -> None:
+        super().receive(mail)
+        if isinstance(mail, Enqueue):
+            self._came += 1
+            if self._came == 3:
+                self._live[mail.kind][-1:] = []
+
+
+class Doubling(Queue):
+    """Takes every message twice."""
+
+    def receive(self, mail: QueueMail) -> None:
+        if isinstance(mail, Enqueue) and not self._paused:
+            self._live[mail.kind] += [msgspec.structs.replace(one) for one in self._live[mail.kind][-1:]]
+        super().receive(mail)
+
+
+class Swallowing(Queue):
+    """Accepts messages and has never seen them."""
+
+    def receive(self, mail: QueueMail) -> None:
+        super().receive(mail)
+        if isinstance(mail, Enqueue):
+            for lists in (self._live, self._hold):
+                lists[mail.kind][:] = [one for one in lists[mail.kind] if one.text != mail.text]
+
+
+class SwallowingAtOnce(Queue):
+    """The same, before it shows what it holds."""
+
+    def receive(self, mail: QueueMail) -> None:
+        if isinstance(mail, Enqueue):
+            mail = msgspec.structs.replace(mail, text="something else")
+        super().receive(mail)
+
+
+# ---- sessions ----------------------------------------------------------------------------------------------------
+
+
+class Unsettled(Session):
+    """Ends its cycles without a word."""
+
+    def begin(self) -> None:
+        super().begin()
+        event = self.outbox.event
+        self.outbox.event = (  # type: ignore[method-assign]
+            lambda told: None if type(told).__name__ == "AgentSettled" else event(told)
+        )
+
+
+class Unwritten(Session):
+    """Tells messages that it did not journal."""
+
+    def begin(self) -> None:
+        super().begin()
+        said = self.history.say
+
+        def say(message: Any) -> None:
+            if type(message.message).__name__ == "AssistantMessage":
+                self.history.messages.append(_context(message))
+            else:
+                said(message)
+
+        self.history.say = say  # type: ignore[method-assign]
+
+
+def _context(message: Any) -> Any:
+    from actors.session.context import ContextMessage
+
+    return ContextMessage(message.raw, "unwritten", message.message)
+
+
+class DeafToAbort(Session):
+    """Says that it aborts its run, which goes on."""
+
+    def _take_commands(self, mail: Commands) -> None:
+        rest = []
+        for ticket, command in mail.items:
+            if isinstance(command, c.Abort):
+                self.outbox.ok(ticket)
+            else:
+                rest.append((ticket, command))
+        super()._take_commands(Commands(tuple(rest)))
+
+
+class Idle(Session):
+    """Says in get_state that it does nothing."""
+
+    @property
+    def busy(self) -> bool:
+        import sys
+
+        return False if sys._getframe(1).f_code.co_name in ("_session_state", "_get_state") else super().busy
+
+
+class Talkative(Session):
+    """Complains about credentials with the credential."""
+
+    def _take_commands(self, mail: Commands) -> None:
+        for _, command in mail.items:
+            if isinstance(command, c.SaveProviderCredential):
+                self.services.complain(str(command.credential))
+        super()._take_commands(mail)
+
+
+class Rootless(Session):
+    """Hangs entries on one that is not there."""
+
+    def begin(self) -> None:
+        super().begin()
+        append = self.history.journal.append
+        self.history.journal.append = (  # type: ignore[method-assign]
+            lambda line: append(line.replace(b'"parentId":"', b'"parentId":"no'))
+        )
+
+
+class Impatient(Session):
+    """Starts a run that nobody asked for, when a shell command ends."""
+
+    def _record_bash(self, mail: Any) -> None:
+        super()._record_bash(mail)
+        if not self.busy and not self.leaving:
+            self.cycle.busy = True
+            self.loop.start((), poll=False)
+
+
+class Unclosed(Session):
+    """Does not tell how retries ended."""
+
+    def begin(self) -> None:
+        super().begin()
+        event = self.outbox.event
+        self.outbox.event = (  # type: ignore[method-assign]
+            lambda told: None if type(told).__name__ == "AutoRetryEnd" else event(told)
+        )
+
+
+class Stuck(SessionDesk):
+    """Never says that its sessions are closed."""
+
+    def _tell_closed(self) -> None:
+        pass
+
+
+# ---- others ------------------------------------------------------------------------------------------------------
+
+
+class Overtaking(Intake):
+    """Refuses what comes too late at once, before others have answered."""
+
+    def _refuse(self, tickets: list[Ticket], error: str) -> None:
+        self._answer(tickets, error)
+
+
+class Gapped(ModelCall):
+    """Loses a delta."""
+
+    def _tell_growth(self, events: Any, ack: Any) -> None:
+        super()._tell_growth([one for one in events if getattr(one, "delta", "") != " words"], ack)
+
+
+class Ackless(Writer):
+    """Keeps acks."""
+
+    def _take(self, mail: Write) -> None:
+        super()._take(msgspec.structs.replace(mail, ack=None))
+
+
+class Garbled(Writer):
+    """Writes what is no record."""
+
+    def _take(self, mail: Write) -> None:
+        super()._take(mail)
+        self._pending.append(b"[]\n")
+
+
+class Unkept(Preferences):
+    """Never says that it saved."""
+
+    def receive(self, mail: SavePreference) -> None:
+        super().receive(msgspec.structs.replace(mail, session=None))

@@ -1,0 +1,53 @@
+"""Each invariant sees the actor that breaks it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from runtime.simulate import failures
+from runtime.simulation.house import Parts
+from runtime.simulation.invariants import CHECKS
+from tests.runtime.simulation import broken_actors as b
+
+BROKEN = [
+    ("ending", "the deadline passed", "desk", b.Stuck),
+    ("ending", "the deadline passed", "preferences", b.Unkept),
+    ("ending", "outlives the program", "shell", b.Deathless),
+    ("records", "not a record on stdout", "writer", b.Garbled),
+    ("responses", "a response too many to", "shell", b.TwiceAnswered),
+    ("responses", "no response to", "shell", b.Silent),
+    ("lanes", "was answered before", "intake", b.Overtaking),
+    ("told_after_written", "was written", "shell", b.Hasty),
+    ("deltas", "the client saw", "shell", b.Reordered),
+    ("recorded", "was recorded in", "shell", b.Insistent),
+    ("interrupts", "was cancelled 0 times", "shell_desk", b.DeafDesk),
+    ("queue", "left the queue without a word", "queue", b.Forgetful),
+    ("queue", "is twice in the queue", "queue", b.Doubling),
+    ("prompts", "was accepted, but never said or queued", "queue", b.SwallowingAtOnce),
+    ("event_order", "without agent_settled", "session", b.Unsettled),
+    ("event_order", "a retry or a fallback has not ended", "session", b.Unclosed),
+    ("event_order", "told before it was journaled", "session", b.Unwritten),
+    ("event_order", "goes on after it was aborted", "session", b.DeafToAbort),
+    ("event_order", "isStreaming is False", "session", b.Idle),
+    ("event_order", "pendingMessageCount is", "queue", b.Swallowing),
+    ("event_order", "nobody asked for a run", "session", b.Impatient),
+    ("event_order", "are not what the message says", "model_call", b.Gapped),
+    ("lost_mail", "after its end", "shell", b.Insistent),
+    ("acks", "never acknowledged", "writer", b.Ackless),
+    ("files", "which is not there", "session", b.Rootless),
+    ("secrets", "a credential was written to stderr", "session", b.Talkative),
+]
+
+
+@pytest.mark.parametrize(("rule", "complaint", "part", "broken"), BROKEN)
+def test_a_broken_actor_is_caught(rule: str, complaint: str, part: str, broken: Any) -> None:
+    parts = Parts()
+    setattr(parts, part, broken)
+    found = (one for played in failures(range(400), "calm", parts) for one in played.violations)
+    assert next((True for one in found if one.rule == rule and complaint in one.text), False)
+
+
+def test_every_invariant_has_an_actor_that_breaks_it() -> None:
+    assert {rule for rule, *_ in BROKEN} == {check.__name__ for check in CHECKS}
