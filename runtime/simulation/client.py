@@ -110,11 +110,18 @@ class Client(Pump):
         return "/simulated/other/" + self._file(number).rsplit("/", 1)[1]
 
     def _entry(self, number: int) -> str:
-        """One of the last entries, or an older one."""
+        """One of the first or the last entries of the journal that was written last, or any."""
         log = self._disk.log
         if not log or number >= 95:
             return "nowhere"
-        head = read_entry(log[-1 - number % min(len(log), 12 if number < 75 else 1000)][1])
+        lines = [line for journal, line in log if journal is log[-1][0]]
+        if number < 40:
+            line = lines[number % min(len(lines), 3)]
+        elif number < 80:
+            line = lines[-1 - number % min(len(lines), 10)]
+        else:
+            line = log[number % len(log)][1]
+        head = read_entry(line)
         return "nowhere" if head is None else head.id
 
 

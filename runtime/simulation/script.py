@@ -65,7 +65,7 @@ _SPOKEN = (*(("{}",) * 9), "/skill:here {}", "/skill:nobody@home {}", "/template
 
 # kind: how often, for the temperaments chatty, shell, restless, mixed and settling
 _WEIGHTS: dict[str, tuple[int, int, int, int, int]] = {
-    "prompt": (8, 3, 4, 5, 4),
+    "prompt": (8, 3, 4, 5, 8),
     "prompt_steer": (3, 1, 1, 2, 1),
     "prompt_follow_up": (3, 1, 1, 2, 1),
     "steer": (6, 1, 2, 3, 1),
@@ -86,7 +86,7 @@ _WEIGHTS: dict[str, tuple[int, int, int, int, int]] = {
     "export_html": (0, 0, 1, 1, 1),
     "reload": (1, 0, 1, 1, 1),
     "reads": (2, 2, 2, 3, 3),
-    "tree": (1, 1, 1, 1, 1),
+    "tree": (1, 1, 2, 3, 8),
     "name": (1, 0, 1, 1, 1),
     "model": (1, 0, 1, 2, 4),
     "thinking": (1, 0, 1, 1, 3),
@@ -98,6 +98,9 @@ _WEIGHTS: dict[str, tuple[int, int, int, int, int]] = {
     "extension_ui_response": (0, 0, 0, 1, 0),
 }
 _KINDS = tuple(_WEIGHTS)
+_SETTLING = 4
+_HASTY = (0, 0, 0, 3, 30, UNTIL_QUIET)
+_PATIENT = (0, 3, 30, UNTIL_QUIET, UNTIL_QUIET, UNTIL_QUIET)
 
 
 def script(rng: random.Random) -> Iterator[Line]:
@@ -107,7 +110,7 @@ def script(rng: random.Random) -> Iterator[Line]:
         text = said.line()
         joined = rng.random() < 0.4
         cut = 1.0 if rng.random() < 0.66 else rng.random()
-        yield Line(text, 0 if joined else rng.choice((0, 0, 0, 3, 30, UNTIL_QUIET)), joined, round(cut, 2))
+        yield Line(text, 0 if joined else rng.choice(said.pauses), joined, round(cut, 2))
 
 
 class Sayings:
@@ -116,6 +119,7 @@ class Sayings:
     def __init__(self, rng: random.Random) -> None:
         self._rng = rng
         temperament = rng.randrange(5)
+        self.pauses = _PATIENT if temperament == _SETTLING else _HASTY
         self._weights = [weights[temperament] for weights in _WEIGHTS.values()]
         self._said = 0
         self._bash_ids: list[str] = []
@@ -209,10 +213,10 @@ class Sayings:
         return f"@entry:{self._rng.randrange(100)}"
 
     def _tree(self) -> dict[str, Any]:
-        if self._rng.random() < 0.6:
+        if self._rng.random() < 0.7:
             command: dict[str, Any] = {"type": "navigate_tree", "targetId": self._entry()}
             options: dict[str, Any] = {}
-            if self._rng.random() < 0.4:
+            if self._rng.random() < 0.6:
                 options["summarize"] = True
             if self._rng.random() < 0.3:
                 options["label"] = f"mark-{self._said}"

@@ -262,7 +262,7 @@ class SimulatedStream(Pump):
             yield True
         while self._stalls and not self.is_left:
             yield False
-        error = "Request was aborted" if self.was_cut else "the connection broke" if self._breaks else None
+        error = "Request was aborted" if self.was_cut else "simulated: connection lost" if self._breaks else None
         self._call.tell(StreamEnded(error, unanswered=error is not None and not self._answered))
 
     @property
@@ -278,7 +278,7 @@ class SimulatedStream(Pump):
 
 
 def _reply(dice: Dice) -> Record:
-    error = dice.one_of([(name, 0.025) for name in _ERRORS])
+    error = dice.one_of([(name, 0.035) for name in _ERRORS])
     calls = tuple(dice.choice(_CALLS) for _ in range(dice.choice((1, 1, 2, 3))))
     thinking = "hm" if dice.strikes("model: thinks", 0.15) else ""
     has_calls = dice.strikes("model: calls tools", 0.4)

@@ -19,18 +19,15 @@ from runtime.simulation.house import Parts
 from tests.runtime.simulation.broken_actors import Silent
 
 ROOT = Path(__file__).parents[2]
-SEEDS = 3000
+SEEDS = 2500
 SEEDS_WITH_A_FAULT = 300
 
 ABSENT = {
     "event compaction_start",
     "event compaction_end",
-    "event summarization_retry_scheduled",
-    "event summarization_retry_attempt_start",
-    "event summarization_retry_finished",
     "event agent_continue_error",
 }
-"""What no seed sees yet: it belongs to compaction and branch summaries, which are not built."""
+"""What no seed sees yet: it belongs to compaction, which is not built."""
 
 
 def first_report(found: Any) -> str:
@@ -52,7 +49,13 @@ def test_no_order_of_the_mail_breaks_an_invariant(tally: Tally) -> None:
 
 
 def test_the_seeds_meet_every_command_every_event_and_every_kind_of_mail(tally: Tally) -> None:
-    assert known() - tally.seen.keys() - ABSENT == set()
+    """What is rare may come some thousand seeds later."""
+    seen = set(tally.seen)
+    for start in range(SEEDS, 4 * SEEDS, 500):
+        if known() - ABSENT <= seen:
+            break
+        seen |= play_chunk(start, start + 500, "mixed", covers=True).seen.keys()
+    assert known() - seen - ABSENT == set()
 
 
 def test_the_seeds_meet_every_fault_and_faults_strike_actors_of_every_kind(tally: Tally) -> None:

@@ -194,11 +194,13 @@ class DeafToAbort(Session):
 class Idle(Session):
     """Says in get_state that it does nothing."""
 
-    @property
-    def busy(self) -> bool:
-        import sys
-
-        return False if sys._getframe(1).f_code.co_name in ("_session_state", "_get_state") else super().busy
+    def begin(self) -> None:
+        super().begin()
+        state = self.requests.state
+        made = state._session_state
+        state._session_state = (  # type: ignore[method-assign]
+            lambda: msgspec.structs.replace(made(), is_streaming=False)
+        )
 
 
 class Talkative(Session):
