@@ -45,6 +45,7 @@ from actors.session.turn import (
     Injected,
     Keep,
     Poll,
+    Replied,
     Run,
     RunTools,
     Said,
@@ -117,7 +118,7 @@ class AgentLoop:
     # -- what happened
 
     def start(self, prompts: tuple[Said, ...], injected: Injected = (), *, poll: bool) -> None:
-        self.run = Run(self._prepare, self._blank_reply, self._services.now, self._one_by_one, self._replied)
+        self.run = Run(self._prepare, self._blank_reply, self._services.now, self._one_by_one)
         self._do(self.run.start(prompts, injected, poll=poll))
 
     def taken(self, injected: Injected) -> None:
@@ -185,6 +186,8 @@ class AgentLoop:
                 case Keep(message):
                     if not self._keep(run, message, effects[place:]):
                         return
+                case Replied(reply):
+                    self._tell_replied(reply)
                 case CallModel():
                     if not run.follows_tools or not self._before_request():
                         self._call_model(run)
@@ -199,6 +202,11 @@ class AgentLoop:
                     self._finish(run)
                 case _:
                     assert_never(effect)
+
+    def _tell_replied(self, message: AssistantMessage) -> None:
+        event = self._replied(message)
+        if event is not None:
+            self._outbox.event(event)
 
     def _keep(self, run: Run, message: Said, rest: Effects) -> bool:
         """`rest` is dropped if the message cannot be journaled, and queued messages in it are lost with the run: the

@@ -62,6 +62,12 @@ class Keep(Struct, frozen=True):
     said: Said
 
 
+class Replied(Struct, frozen=True):
+    """A whole reply is kept and told. It may end a series of retries; one that could not be kept does not."""
+
+    message: AssistantMessage
+
+
 class CallModel(Struct, frozen=True):
     pass
 
@@ -86,7 +92,7 @@ class Finish(Struct, frozen=True):
     """The run is over: tell `agent_end` with the messages that were kept."""
 
 
-Effect = Emit | Keep | CallModel | RunTools | Poll | CancelWork | Finish
+Effect = Emit | Keep | Replied | CallModel | RunTools | Poll | CancelWork | Finish
 Effects = list[Effect]
 Injected = tuple[tuple[QueueUpdate, Said], ...]
 Phase = Literal["polling", "replying", "working", "over"]
@@ -94,8 +100,8 @@ Phase = Literal["polling", "replying", "working", "over"]
 
 class Run:
     """`prepare` checks a tool call and returns why it cannot run, or None; `blank_reply` makes an assistant message
-    without content; `now` gives milliseconds; `one_by_one` tells whether a batch of calls must run in sequence;
-    `replied` tells what event follows a reply's `message_end`."""
+    without content; `now` gives milliseconds; `one_by_one` tells whether a batch of calls must run in
+    sequence."""
 
     def __init__(
         self,
@@ -103,13 +109,11 @@ class Run:
         blank_reply: Callable[[Literal["error", "aborted"], str], AssistantMessage],
         now: Callable[[], int],
         one_by_one: Callable[[list[ToolCall]], bool],
-        replied: Callable[[AssistantMessage], Struct | None] = lambda _: None,
     ) -> None:
         self._prepare = prepare
         self._blank_reply = blank_reply
         self._now = now
         self._one_by_one = one_by_one
-        self._replied = replied
         self.phase: Phase = "polling"
         self.aborted = False
         self.is_broken = False
@@ -212,9 +216,7 @@ class Run:
     def _close_reply(self, reply: Said) -> Effects:
         opening: Effects = [] if self._message_open else [Emit(MessageStart(Raw(reply.raw)))]
         assert isinstance(reply.message, AssistantMessage)
-        told = self._replied(reply.message)
-        following: Effects = [] if told is None else [Emit(told)]
-        return [Keep(reply), *opening, Emit(MessageEnd(Raw(reply.raw))), *following]
+        return [Keep(reply), *opening, Emit(MessageEnd(Raw(reply.raw))), Replied(reply.message)]
 
     def _end_turn(self) -> Effects:
         assert self._reply is not None

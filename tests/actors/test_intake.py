@@ -352,16 +352,6 @@ def test_at_the_end_of_input_another_long_command_is_stopped_and_the_held_ones_a
     assert bench.refused() == [("get_state", CLOSING)]
 
 
-def test_after_the_end_of_input_no_long_command_begins_any_more(bench: Bench) -> None:
-    bench.read("new_session", "compact", "get_state")
-    bench.told()
-    bench.intake.receive(StdinEnded())
-    bench.current()
-    bench.answered("new_session")
-    assert bench.told() == ["compact!", "get_state"]
-    assert bench.root.drain() == [InputEnded()]
-
-
 def test_input_that_ends_before_the_first_session_stands_is_read_all_the_same() -> None:
     bench = Bench(ready=False)
     bench.read("get_state")
@@ -504,7 +494,7 @@ def test_the_end_of_input_waits_for_images(fitting: Fitting) -> None:
     fitting.send("prompt")
     fitting.read("get_state")
     fitting.intake.receive(StdinEnded())
-    assert fitting.root.drain() == []
+    assert fitting.root.drain() == [InputEnding()]
     fitting.fit()
     assert fitting.told() == ["prompt", "get_state"]
     assert fitting.root.drain() == [InputEnded()]
