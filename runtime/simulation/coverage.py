@@ -17,6 +17,7 @@ NOT_SENT = {
     "done": "message_end is sent instead",
     "error": "message_end is sent instead",
     "entry_appended": "nothing sends it",
+    "agent_continue_error": "a run that goes on after a compaction tells its failure itself",
 }
 """Events that the types know and nobody produces, and why."""
 

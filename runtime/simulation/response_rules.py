@@ -39,12 +39,15 @@ def _shown(key: Key) -> str:
 
 
 def lanes(seen: Seen) -> Iterator[str]:
-    """The responses of the ordered lane leave in the order of the wire. After a crash the lost ones come late."""
+    """The responses of the ordered lane leave in the order of the wire, but for a prompt that waits for a compaction.
+    After a crash the lost ones come late."""
     if seen.crashed:
         return
+    waits = any(record["type"] == "compaction_start" for record, _ in seen.records)
     sent = list(seen.commands())
     often = Counter(sent)
-    lane = [key for key in sent if often[key] == 1 and (key[1] is None or key[1] in ORDERED or key[1] == "parse")]
+    ordered = (ORDERED | {None, "parse"}) - ({"prompt"} if waits else set())
+    lane = [key for key in sent if often[key] == 1 and key[1] in ordered]
     places = {seen.key(record): place for place, (record, _) in enumerate(seen.records) if record["type"] == "response"}
     last = -1
     before: Key = (b"", None)
