@@ -1184,7 +1184,10 @@ export interface ModelChange {
   modelId: string;
 }
 
-/** `firstKeptEntryId` is `null` when no message stays outside. `fromHook` is only ever `true`. */
+/**
+ * `firstKeptEntryId` is `null` when no message stays outside. `fromHook` is only ever `true`. Without `details` it is a
+ * record of an older program, which changes nothing.
+ */
 export interface CompactionEntry {
   type: "compaction";
   id: string;
@@ -1193,7 +1196,7 @@ export interface CompactionEntry {
   summary: string;
   firstKeptEntryId: string | null;
   tokensBefore: number;
-  details: CompactionDetails;
+  details?: CompactionDetails;
   fromHook?: boolean;
 }
 
