@@ -48,6 +48,7 @@ from actors.session.compactor import Compactor
 from actors.session.cycle import PromptCycle
 from actors.session.file import OpenedSession
 from actors.session.handover import HandOver
+from actors.session.headroom import Headroom
 from actors.session.history import History
 from actors.session.journal import JournalError
 from actors.session.loop import AgentLoop, Setting
@@ -86,6 +87,7 @@ class Session(Actor[SessionMail]):
     def begin(self) -> None:
         self.waiting = QueueSide(self)
         self.cycle = PromptCycle(self)
+        self.headroom = Headroom(self)
         self.loop = AgentLoop(
             self.services,
             self.history,
@@ -97,8 +99,8 @@ class Session(Actor[SessionMail]):
             self.cycle.will_retry,
             self.cycle.run_over,
             self._numbers.__next__,
-            self.cycle.before_request,
-            self.cycle.cancel_mid_turn,
+            self.headroom.before_request,
+            self.headroom.cancel_mid_turn,
         )
         self.side_calls = SideCalls(self.services, self.setting, self.outbox, self.me, self._numbers.__next__)
         self.background = Background(self)
@@ -197,7 +199,7 @@ class Session(Actor[SessionMail]):
         that waits for a compaction is not started."""
         self.background.cancel()
         self.navigation.cancel()
-        self.cycle.refuse_admission("prompt was stopped by abort before it started")
+        self.headroom.refuse_admission("prompt was stopped by abort before it started")
         self.interrupt()
 
     def interrupt(self) -> None:

@@ -38,8 +38,13 @@ class DiskFiles:
         stamp = iso_time(self._now()).replace(":", "-").replace(".", "-")
         path = f"{session_path}.{stamp}.{safe_label(label)}.bak"
         with open(session_path, "rb") as source, _new_file(path) as copy:
-            while chunk := source.read(_CHUNK):
-                copy.write(chunk)
+            try:
+                while chunk := source.read(_CHUNK):
+                    copy.write(chunk)
+                copy.flush()
+            except OSError:
+                _remove(path)
+                raise
         return path
 
     def keep_answer(self, session_path: str, category: Category, facts: dict[str, Any]) -> str | None:
@@ -47,17 +52,25 @@ class DiskFiles:
         path = f"{base}-compaction-{category}-{self._now()}-{self._uuid7()}.json"
         told = {"version": 1, "timestamp": iso_time(self._now()), "category": category, **facts}
         try:
-            with _new_file(path) as file:
+            file = _new_file(path)
+        except OSError:
+            return None
+        try:
+            with file:
                 file.write(encode(told) + b"\n")
         except OSError:
-            with contextlib.suppress(OSError):
-                os.unlink(path)
+            _remove(path)
             return None
         return path
 
 
 def safe_label(label: str) -> str:
     return re.sub(r"-+", "-", re.sub(r"[^A-Za-z0-9_-]", "-", label)).strip("-") or "backup"
+
+
+def _remove(path: str) -> None:
+    with contextlib.suppress(OSError):
+        os.unlink(path)
 
 
 def _new_file(path: str) -> Any:

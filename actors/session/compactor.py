@@ -1,33 +1,28 @@
 """The session's compaction: one at a time, from the decision that it is due to the boundary in the file.
 
-Part of the session actor. It has the heavy parts done in pumps and asks planners through side calls; what is told to
-the client, and the append, happen in the session's own turn. Every `compaction_start` is followed by exactly one
-`compaction_end`, and what the compaction interrupted goes on after that. A boundary that is in the file is never taken
-back: a cancel that comes later finds nothing to end.
+Part of the session actor. Every `compaction_start` is followed by exactly one `compaction_end`, and what the compaction
+interrupted goes on after that. A boundary that is in the file is never taken back: a cancel that comes later finds
+nothing to end.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET, Raw, Struct
 
 from actors.mail import CompactionWorked, Ticket
-from actors.session.compaction.boundary import EMPTY_OVERRIDE, Boundary, Proposal
-from actors.session.compaction.ladder import NOTHING_LEFT, TOO_SMALL, Ask, Ladder, NoPlan, Step
+from actors.session.compaction.boundary import Boundary
+from actors.session.compaction.ladder import NOTHING_LEFT, TOO_SMALL
 from actors.session.compaction.parameters import Wish
-from actors.session.compaction.planner import SYSTEM, planner_text
-from actors.session.compaction.preparation import Preparation, prepare
 from actors.session.compaction.triggers import MID_TURN_CANCELLED, GivenUp, Trigger, hard_limit_error
-from actors.session.compaction_work import Judged, Place, finish, judge, override
+from actors.session.compaction_run import CompactionRun, Found
 from actors.session.context import context_message
-from actors.session.fallback import Place as ModelPlace
+from actors.session.fallback import Place
 from actors.session.journal import JournalError
-from actors.session.provider_view import is_blank, shown_message
-from actors.session.side_call import SideCall, SideOutcome, SideRequest
-from protocol.events import CompactionEnd, CompactionReason, CompactionStart, SummarizationRetryAttemptStart
+from actors.session.provider_view import shown_message
+from protocol.events import CompactionEnd, CompactionReason, CompactionStart
 from protocol.model import Model
 
 if TYPE_CHECKING:
@@ -46,19 +41,15 @@ class Ended(Struct, frozen=True):
 
 
 class _Job(Struct):
-    """The compaction under way. `known` counts the entries that it started from; `next` takes what a pump worked
-    out."""
+    """The compaction under way. `known` counts the entries that it started from; `tickets` are answered at its end."""
 
     number: int
     trigger: Trigger
-    home: ModelPlace
-    wish: Wish
-    then: Callable[[Ended], None]
-    tickets: list[Ticket]
+    model: Model
     known: int
-    next: Callable[[Any], None]
-    ladder: Ladder | None = None
-    call: SideCall | None = None
+    tickets: list[Ticket]
+    then: Callable[[Ended], None]
+    run: CompactionRun
 
 
 class Compactor:
@@ -88,6 +79,7 @@ class Compactor:
         self._waiting.append(ticket)
         self._wish = wish
         self._session.background.cancel()
+        self._session.navigation.cancel()
         if self._session.busy:
             self._session.interrupt()
         else:
@@ -117,8 +109,7 @@ class Compactor:
         job = self._job
         if job is None or (job.trigger.kind == "manual" and not manual):
             return False
-        if job.call is not None:
-            job.call.cancel()
+        job.run.cancel()
         self._end(job, None, None, aborted=True)
         return True
 
@@ -127,121 +118,55 @@ class Compactor:
         end = CompactionEnd(given_up.reason, None, False, False, error, _flag(given_up.unresolved))
         self._session.outbox.event(end)
 
-    # -- its steps
+    # -- what happens to it
 
     def worked(self, mail: CompactionWorked) -> None:
         self.working -= 1
         job = self._job
-        if job is None or job.number != mail.job:
-            return
-        if mail.error:
-            self._fail(job, mail.error)
-        else:
-            job.next(mail.value)
+        if job is not None and job.number == mail.job:
+            job.run.worked(mail.value, mail.error)
 
     def _start(
         self, trigger: Trigger, model: Model, explicit: Wish, then: Callable[[Ended], None], tickets: list[Ticket]
     ) -> None:
-        setting, tree = self._session.setting, self._session.history.tree
+        session, setting = self._session, self._session.setting
         self._last += 1
-        wish = setting.surroundings.compaction.wish(model, explicit)
-        home = ModelPlace(model, setting.level)
-        job = _Job(self._last, trigger, home, wish, then, tickets, len(tree), lambda _: None)
-        self._job = job
-        self._session.outbox.event(CompactionStart(trigger.reason, _flag(trigger.kind == "mid-turn")))
-        self._work(job, partial(prepare, tuple(tree.path(tree.leaf_id)), wish), partial(self._prepared, job))
+        run = CompactionRun(session, trigger, Place(model, setting.level), self._work, self._found)
+        self._job = _Job(self._last, trigger, model, len(session.history.tree), tickets, then, run)
+        session.outbox.event(CompactionStart(trigger.reason, _flag(trigger.kind == "mid-turn")))
+        run.begin(setting.surroundings.compaction.wish(model, explicit))
 
-    def _prepared(self, job: _Job, prepared: Preparation | None) -> None:
-        small_too = job.trigger.must_succeed and job.trigger.takes_small
-        if prepared is None or (prepared.region.is_small and not small_too):
-            self._end_without_region(job)
-        elif (propose := self._session.services.propose_compaction) is not None:
-            job.next = partial(self._proposed, job, prepared)
-            self.working += 1
-            propose(job.number, job.trigger.reason, prepared, self._session.me)
-        else:
-            self._plan(job, prepared)
-
-    def _proposed(self, job: _Job, prepared: Preparation, proposal: Proposal) -> None:
-        """What an extension answered."""
-        if proposal.cancel:
-            self._end(job, None, None, aborted=True)
-        elif proposal.text is None:
-            self._plan(job, prepared)
-        elif is_blank(proposal.text):
-            self._fail(job, EMPTY_OVERRIDE)
-        else:
-            task = partial(override, prepared, proposal.text, job.trigger.label, self._place())
-            self._work(job, task, partial(self._commit, job))
-
-    def _plan(self, job: _Job, prepared: Preparation) -> None:
-        setting = self._session.setting
-        job.ladder = Ladder(
-            prepared.region,
-            job.home,
-            setting.catalog.refusal(job.home.model),
-            setting.surroundings.fallback_models,
-            setting.catalog.available(),
-            must_succeed=job.trigger.must_succeed,
-        )
-        self._step(job, prepared, job.ladder.begin())
-
-    def _step(self, job: _Job, prepared: Preparation, step: Step) -> None:
-        if isinstance(step, NoPlan):
-            self._fail(job, step.error)
-        elif isinstance(step, Ask):
-            parameters = prepared.parameters
-            task = partial(planner_text, step.view, parameters.compression_ratio, str(parameters.query))
-            self._work(job, task, partial(self._ask, job, prepared, step))
-        else:
-            window = job.home.model.context_window
-            task_of_end = partial(finish, prepared, step, window, job.trigger.label, self._place())
-            self._work(job, task_of_end, partial(self._commit, job))
-
-    def _ask(self, job: _Job, prepared: Preparation, step: Ask, text: str) -> None:
-        request = SideRequest(step.planner.model, step.planner.level, SYSTEM, text)
-        attempt = SummarizationRetryAttemptStart("compaction", job.trigger.reason)
-        job.call = self._session.side_calls.start(request, partial(self._answered, job, prepared, step), attempt)
-
-    def _answered(self, job: _Job, prepared: Preparation, step: Ask, outcome: SideOutcome) -> None:
-        job.call = None
-        if not outcome.aborted:
-            retried = outcome.retries > 0
-            task = partial(judge, outcome.reply, step.view, step.planner.model, retried, self._place())
-            self._work(job, task, partial(self._judged, job, prepared))
-
-    def _judged(self, job: _Job, prepared: Preparation, judged: Judged) -> None:
-        assert job.ladder is not None
-        self._step(job, prepared, job.ladder.answered(judged.outcome, judged.path))
-
-    def _work(self, job: _Job, task: Callable[[], Any], then: Callable[[Any], None]) -> None:
-        job.next = then
+    def _work(self, task: Callable[[], Any]) -> None:
         self.working += 1
-        self._session.services.work(job.number, task, self._session.me)
+        self._session.services.work(self._last, task, self._session.me)
 
-    def _place(self) -> Place:
-        history = self._session.history
-        path = history.path if history.journal.exists_on_disk else None
-        return Place(self._session.services.compaction_files, path)
+    def _found(self, found: Found) -> None:
+        job = self._job
+        assert job is not None
+        if found.complaint:
+            self._session.services.complain(found.complaint)
+        if found.boundary is not None:
+            self._commit(job, found.boundary)
+        elif found.error is not None:
+            self._end(job, None, found.error)
+        elif found.cancelled:
+            self._end(job, None, None, aborted=True)
+        else:
+            nothing = {"manual": TOO_SMALL, "overflow": NOTHING_LEFT}.get(job.trigger.kind)
+            self._end(job, None, nothing, goes_on=job.trigger.kind == "length")
 
-    # -- its end
-
-    def _commit(self, job: _Job, found: tuple[Boundary, str]) -> None:
-        boundary, complaint = found
-        if complaint:
-            self._session.services.complain(complaint)
+    def _commit(self, job: _Job, boundary: Boundary) -> None:
         boundary = self._with_late_entries(job, boundary)
-        history, model = self._session.history, job.home.model
+        history, error = self._session.history, None
         try:
             history.compact(boundary.entry)
-        except JournalError as error:
-            self._session.services.complain(str(error))
-            self._fail(job, str(error))
+        except JournalError as failed:
+            self._session.services.complain(str(failed))
+            self._end(job, None, str(failed))
             return
-        gate = None
-        if job.trigger.kind == "mid-turn" and model.context_window > 0:
-            gate = hard_limit_error((each.message() for each in history.messages), model)
-        self._end(job, boundary.encoded, gate)
+        if job.trigger.kind == "mid-turn" and job.model.context_window > 0:
+            error = hard_limit_error((each.message() for each in history.messages), job.model)
+        self._end(job, boundary.encoded, error)
 
     def _with_late_entries(self, job: _Job, boundary: Boundary) -> Boundary:
         """What was recorded while the compaction ran belongs to its tail. If there is none, that is where it begins."""
@@ -253,21 +178,12 @@ class Compactor:
                 return boundary.keeping_from(entry.head.id)
         return boundary
 
-    def _end_without_region(self, job: _Job) -> None:
-        if job.trigger.kind == "manual":
-            self._fail(job, TOO_SMALL)
-        elif job.trigger.kind == "overflow":
-            self._fail(job, NOTHING_LEFT)
-        else:
-            self._end(job, None, None, goes_on=job.trigger.kind == "length")
-
-    def _fail(self, job: _Job, error: str) -> None:
-        self._end(job, None, error)
+    # -- its end
 
     def _end(
         self, job: _Job, result: bytes | None, error: str | None, *, aborted: bool = False, goes_on: bool = False
     ) -> None:
-        """`error` beside a `result` is the gate's, which is told as it stands."""
+        """`error` beside a `result` is the hard limit's, which is told as it stands."""
         self._job = None
         trigger = job.trigger
         told = error if error is None or result is not None else trigger.failure(error)

@@ -7,24 +7,21 @@ swallowed, what waits in the queue, or the end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
 from actors.mail import Arm, QueueKind, TakeMessages, Tick
-from actors.session.compaction.triggers import Recovery, Trigger, before_request
 from actors.session.fallback import FallbackChain, Place
-from actors.session.retry import Again, GiveUp, Retry, is_fallbackable, is_preflight_error, retry_text
+from actors.session.retry import Again, GiveUp, Retry, is_fallbackable, retry_text
 from actors.session.turn import Injected, Run, Said, said
 from protocol.events import AgentSettled, QueueUpdate
-from protocol.messages import AssistantMessage, Message, UserMessage
+from protocol.messages import AssistantMessage, UserMessage
 
 if TYPE_CHECKING:
     from msgspec import Struct
 
-    from actors.mail import QueueView, Ticket
+    from actors.mail import QueueView
     from actors.session.actor import Session
-    from actors.session.compactor import Ended
     from protocol.model import ThinkingLevel
 
 RETRY_TICK = "retry-"
@@ -39,43 +36,20 @@ class PromptCycle:
         self.between_runs = False
         self._last_injected: Said | None = None
         self._retry = Retry()
-        self._recovery = Recovery()
-        self._admission: tuple[Ticket, Callable[[], None]] | None = None
         self._chain = self._new_chain()
 
     # -- runs
 
-    def admit(self, ticket: Ticket, start: Callable[[], None]) -> None:
-        """A prompt for the idle session: `start` accepts it, at once or after the compaction that is due before it."""
-        trigger = self._due_before_prompt()
-        if trigger is None:
-            start()
-            return
-        self._session.background.cancel()
-        self._admission = (ticket, start)
-        self._session.compactor.start(trigger, lambda _: self._admit())
-
-    def refuse_admission(self, why: str) -> None:
-        """The prompt that waits for a compaction, if there is one, is not started."""
-        if self._admission is not None:
-            self._session.outbox.failed(self._admission[0], why)
-            self._admission = None
-
-    def _admit(self) -> None:
-        if self._admission is not None and not self._session.compactor.take_over(self._admit):
-            (_, start), self._admission = self._admission, None
-            start()
-
     def start(self, prompt: UserMessage) -> None:
         self.busy = True
-        self._recovery.user_said()
+        self._session.headroom.recovery.user_said()
         self._session.background.cancel()
         self._chain = self._new_chain()
         self._session.loop.start((said(prompt),), poll=True)
 
     def replied(self, message: AssistantMessage) -> Struct | None:
         """What follows a reply's `message_end`: the good end of a series of retries."""
-        self._recovery.replied(message)
+        self._session.headroom.recovery.replied(message)
         return self._retry.replied(message)
 
     def run_over(self, run: Run) -> None:
@@ -87,10 +61,10 @@ class PromptCycle:
             self._break_off_retries(run)
         if session.leaving:
             self._settle(run)
-        elif run.is_broken or not (self._tries_again(run) or self._compacts(run)):
-            self._go_on(run)
+        elif run.is_broken or not (self._tries_again(run) or self._session.headroom.after_run(run)):
+            self.go_on(run)
 
-    def _go_on(self, run: Run | None) -> None:
+    def go_on(self, run: Run | None) -> None:
         """What the client wants next: a compaction that it asked for, then what an abort swallowed, then the queue."""
         session = self._session
         swallowed = self._swallowed_message()
@@ -117,7 +91,7 @@ class PromptCycle:
         session = self._session
         if injected:
             self._last_injected = injected[-1][1]
-            self._recovery.user_said()
+            self._session.headroom.recovery.user_said()
         if not self.between_runs:
             session.loop.taken(injected)
         elif injected and not session.leaving:
@@ -167,7 +141,7 @@ class PromptCycle:
         if cancelled is None:
             return False
         self._session.outbox.event(cancelled)
-        self._go_on(None)
+        self.go_on(None)
         return True
 
     def woke(self, mail: Tick) -> None:
@@ -228,65 +202,9 @@ class PromptCycle:
         session.loop.start((), poll=True)
         return True
 
-    # -- compaction
-
-    def before_request(self) -> bool:
-        """Whether a request that follows tool results has to wait for a compaction."""
-        session, setting = self._session, self._session.setting
-        if setting.model is None or not setting.defaults.auto_compaction:
-            return False
-        reserve = setting.surroundings.compaction.reserve_of(setting.model)
-        trigger = before_request(self._context(), setting.model, reserve)
-        if trigger is None:
-            return False
-        session.compactor.start(trigger, lambda ended: session.loop.go_on(ended.mid_turn_error))
-        return True
-
-    def cancel_mid_turn(self) -> bool:
-        """Ends the compaction that the run waits for; whether there was one."""
-        return self._session.loop.run is not None and self._session.compactor.cancel(manual=False)
-
-    def _due_before_prompt(self) -> Trigger | None:
-        setting = self._session.setting
-        reply = next((each for each in self._context_backwards() if isinstance(each, AssistantMessage)), None)
-        if reply is None or setting.model is None or not setting.defaults.auto_compaction:
-            return None
-        reserve = setting.surroundings.compaction.reserve_of(setting.model)
-        return self._recovery.before_prompt(reply, setting.model, reserve, self._context())
-
-    def _compacts(self, run: Run) -> bool:
-        """After a run that is not tried again: whether a compaction, or a model with a larger window, comes next."""
-        setting, reply = self._session.setting, run.last_reply
-        if reply is None or setting.model is None or run.aborted or is_preflight_error(reply):
-            return False
-        reserve = setting.surroundings.compaction.reserve_of(setting.model)
-        enabled = setting.defaults.auto_compaction
-        due = self._recovery.after_run(reply, setting.model, reserve, self._context(), enabled=enabled)
-        if isinstance(due, Trigger):
-            self._session.compactor.start(due, partial(self._compacted, run, reply))
-            return True
-        if due is not None and due.error is not None:
-            self._session.compactor.tell_given_up(due, due.error)
-        return due is not None and due.unresolved and self._outgrows(reply)
-
-    def _compacted(self, run: Run, reply: AssistantMessage, ended: Ended) -> None:
-        if self._session.leaving:
-            self._settle(run)
-        elif ended.goes_on:
-            self._session.history.drop_reply()
-            self._session.loop.start((), poll=True)
-        elif not (ended.unresolved and self._outgrows(reply)):
-            self._go_on(run)
-
-    def _outgrows(self, reply: AssistantMessage) -> bool:
+    def outgrows(self, reply: AssistantMessage) -> bool:
         """Whether another model takes over from one whose window is too small."""
         return reply.stop_reason == "error" and self._falls_back(GiveUp(0, retry_text(reply)), reply, may_help=True)
-
-    def _context(self) -> Iterator[Message]:
-        return (each.message() for each in self._session.history.messages)
-
-    def _context_backwards(self) -> Iterator[Message]:
-        return (each.message() for each in reversed(self._session.history.messages))
 
     # -- back to the model of the user
 

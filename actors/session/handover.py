@@ -79,7 +79,7 @@ class HandOver:
     def _let_go(self) -> None:
         session = self._session
         session.waiting.empty()
-        session.cycle.refuse_admission("the session was left before the prompt started")
+        session.headroom.refuse_admission("the session was left before the prompt started")
         session.abort()
         session.compactor.cancel()
 

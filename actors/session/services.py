@@ -31,6 +31,7 @@ from protocol.commands import QueueMode
 from protocol.model import Model, ThinkingLevel
 
 if TYPE_CHECKING:
+    from actors.session.compaction.boundary import Proposal
     from actors.session.compaction.preparation import Preparation
     from actors.session.compaction_files import CompactionFiles
     from actors.session.exporting import ExportPlan
@@ -45,9 +46,9 @@ class Services(Struct, frozen=True):
     """`now` is in milliseconds since the epoch; `complain` takes one line for stderr; `reopen` reads a session's own
     file again. `catalog`, `defaults` and `surroundings` are those of the session's start; `load_surroundings` reads
     those of a folder in a pump and tells the session `SurroundingsLoaded`, `export` writes a page and tells
-    `Exported`. `work` does a part of a compaction in a pump and tells `CompactionWorked`; `propose_compaction` asks an
-    extension for a `Proposal`, which comes the same way (None: there is nobody to ask). With `pi_compat` responses
-    and events say what clients of pi need beyond the contract."""
+    `Exported`. `work` does a part of a compaction in a pump and tells `CompactionWorked`; `propose_compaction` asks
+    extensions what they make of one, which may block, so it runs there too (None: there are none). With `pi_compat`
+    responses and events say what clients of pi need beyond the contract."""
 
     writer: Address[WriterMail]
     shells: Address[ShellDeskMail]
@@ -74,7 +75,7 @@ class Services(Struct, frozen=True):
     defaults: Defaults = Defaults()
     name: str | None = None
     pi_compat: bool = False
-    propose_compaction: Callable[[int, CompactionReason, Preparation, Address[SessionMail]], None] | None = None
+    propose_compaction: Callable[[CompactionReason, Preparation], Proposal] | None = None
 
 
 def inheriting(services: Services, inherited: Inherited) -> Services:

@@ -46,7 +46,7 @@ class Prompting(Group):
         elif (refusal := self._setting.catalog.refusal(self._setting.model)) is not None:
             self._outbox.failed(ticket, refusal)
         else:
-            self._session.cycle.admit(ticket, lambda: self._start(ticket, command))
+            self._session.headroom.admit(ticket, lambda: self._start(ticket, command))
 
     def _start(self, ticket: Ticket, command: c.Prompt) -> None:
         text = self._expanded(command.message)
