@@ -79,8 +79,8 @@ class CompactionDetails(Struct, rename="camel", frozen=True):
 
 
 class CompactionEntry(_Entry, tag="compaction", frozen=True):
-    """`first_kept_entry_id` is `None` when no message stays outside. `from_hook` is only ever `True`. Without `details` it
-    is a record of an older program, which changes nothing."""
+    """`first_kept_entry_id` is `None` when no message stays outside. `from_hook` is only ever `True`. Without `details`
+    it is a record of an older program, which changes nothing."""
 
     summary: str
     first_kept_entry_id: str | None
