@@ -384,7 +384,7 @@ def _transport_settings(settings: Settings) -> TransportSettings:
         no_proxy=settings.no_proxy,
         ca_file=settings.ca_file,
         connect_timeout_s=seconds(settings.http_connect_timeout_ms),
-        answer_timeout_s=seconds(settings.http_idle_timeout_ms if answer_ms is None else answer_ms),
+        answer_timeout_s=(settings.http_idle_timeout_ms if answer_ms is None else answer_ms) / 1000,
         idle_timeout_s=seconds(settings.http_idle_timeout_ms),
         event_timeout_s=seconds(settings.stream_deadline_ms),
         total_timeout_s=seconds(settings.http_total_timeout_ms),

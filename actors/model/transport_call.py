@@ -72,7 +72,9 @@ class Call:
         self._has_bytes = self._has_bytes or bool(data)
 
     def write_timeout(self) -> float | None:
-        return _shortest(self._settings.idle_timeout_s or None, self._farewell(), *self._remaining())
+        is_idle_bound = self.is_answered or self._settings.answer_timeout_s is None
+        idle = self._settings.idle_timeout_s if is_idle_bound else None
+        return _shortest(idle or None, self._farewell(), *self._remaining())
 
     def connect_timeout(self) -> float | None:
         """For one address, or for one handshake."""

@@ -9,10 +9,11 @@ from msgspec import Struct
 
 
 class TransportSettings(Struct, frozen=True):
-    """Seconds; None or 0 is no limit. `answer_timeout_s` bounds the wait for the head of the answer, `idle_timeout_s`
-    starts anew with every byte received, `event_timeout_s` with every byte that is no mere sign of life (a comment of
-    an event stream), and `total_timeout_s` bounds the whole call. `proxy` is a URL (http, https, socks5), `no_proxy`
-    lists hosts and domains that bypass it, `ca_file` is a PEM file trusted besides the system's."""
+    """Seconds; None or 0 is no limit. `total_timeout_s` bounds the whole call, `answer_timeout_s` the wait for the head
+    of the answer: None leaves that to `idle_timeout_s`, which starts anew with every byte received. `event_timeout_s`
+    does so with every byte that is more than a sign of life (a comment of an event stream). `proxy` is a URL (http,
+    https, socks5), `no_proxy` lists hosts and domains that bypass it, `ca_file` is a PEM file trusted besides the
+    system's."""
 
     proxy: str | None = None
     no_proxy: tuple[str, ...] = ()

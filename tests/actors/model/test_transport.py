@@ -277,6 +277,20 @@ def test_the_time_for_the_answer_ends_with_its_head(serving: Serving) -> None:
     assert running.all()[1:] == (b"data: 1\n\n", None)
 
 
+@pytest.mark.parametrize(("answer_s", "told"), [(0.3, WAITED), (None, SILENCE.replace("300", "100"))])
+def test_the_time_for_the_answer_stands_in_for_that_of_silence(
+    serving: Serving, answer_s: float | None, told: str
+) -> None:
+    settings = TransportSettings(answer_timeout_s=answer_s, idle_timeout_s=0.1)
+    assert str(Running(Transport(settings), serving(silent).url).all()[2]).startswith(told)
+
+
+def test_no_limit_for_the_answer_leaves_it_to_the_total_time(serving: Serving) -> None:
+    settings = TransportSettings(answer_timeout_s=0, idle_timeout_s=0.1, total_timeout_s=0.3)
+    error = Running(Transport(settings), serving(silent).url).all()[2]
+    assert str(error).startswith("Request timed out after 300ms (")
+
+
 def broken_off(connection: Any) -> None:
     connection.request()
     connection.send(HEAD + chunk(b"x"))
