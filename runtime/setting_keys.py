@@ -29,7 +29,7 @@ UNUSED = frozenset(
         "quietStartup",  # clients that wrap the program in another protocol write and read it
     }
 )
-LONGEST_MS = 2**31 - 1  # 24 days; what sockets and timers of every system can wait
+LONGEST_MS = 2_000_000_000  # 23 days; sockets and timers of some systems count in 31 bits
 LARGEST = 2**53 - 1  # what every reader of the wire takes for a whole number
 BUDGET_LEVELS = ("minimal", "low", "medium", "high")
 
