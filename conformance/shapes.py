@@ -95,6 +95,19 @@ class _Matching:
             self.bind(name, bound)
         return True
 
+    def note_nearest(self, shape: Any, items: list[Any], path: str) -> bool:
+        """No item matches: tells where the one that comes nearest differs, when one comes near at all."""
+        tried = [(match(shape, item, self.names), index) for index, item in enumerate(items)]
+        best, index = max(tried, key=lambda one: one[0].score, default=(None, 0))
+        if best is None or best.difference is None or best.score < 2:  # being an object alone is not near
+            return self.note(False, path, f"an item {shorten(shape)}", items)
+        where = join(join(path, str(index)), best.difference.path)
+        return self.note_difference(best.difference._replace(path=where))
+
+    def note_difference(self, difference: Difference) -> bool:
+        self.first = self.first or difference
+        return False
+
     def compare(self, shape: Any, value: Any, path: str) -> bool:
         if is_matcher(shape):
             return all([_MATCHERS[key].compare(self, argument, value, path) for key, argument in shape.items()])
@@ -186,8 +199,9 @@ def _bind(matching: _Matching, argument: Any, value: Any, path: str) -> bool:
 
 def _contains(matching: _Matching, argument: Any, value: Any, path: str) -> bool:
     if isinstance(value, list):
-        agreed = any(matching.try_shape(argument, item) for item in value)
-        return matching.note(agreed, path, f"an item {shorten(argument)}", value)
+        if any(matching.try_shape(argument, item) for item in value):
+            return matching.note(True, path, "", value)
+        return matching.note_nearest(argument, value, path)
     wanted = resolve(argument, matching.names)
     agreed = isinstance(value, str) and isinstance(wanted, str) and wanted in value
     return matching.note(agreed, path, f"text with {shorten(wanted)} in it", value)

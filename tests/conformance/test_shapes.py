@@ -67,6 +67,14 @@ def test_the_first_difference_is_told_with_its_path() -> None:
     assert match({"data": {"x": 1}}, {}, {}).difference == ("data", "an object", "nothing")
 
 
+def test_an_item_that_is_missed_is_told_by_the_nearest() -> None:
+    items = [{"name": "a", "x": 1}, {"name": "b", "x": 2}]
+    assert match({"l": {"$contains": {"name": "b", "x": 3}}}, {"l": items}, {}).difference == ("l.1.x", "3", "2")
+    found = match({"$contains": {"name": "c"}}, items, {}).difference
+    assert found is not None
+    assert found.awaited == 'an item {"name": "c"}'
+
+
 def test_the_score_grows_with_what_agrees() -> None:
     shape = {"type": "a", "id": "1", "data": {"x": 1}}
     near, far = {"type": "a", "id": "1", "data": {"x": 2}}, {"type": "b", "id": "1"}
