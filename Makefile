@@ -16,11 +16,12 @@ PYTHON ?=
 CANDIDATES := $(if $(PYTHON),'$(PYTHON)',python3.13 python3.12 python3.11 python3)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test simulate interop check contract reference schema format clean compile
+.PHONY: help demo test conformance simulate interop check contract reference schema format clean compile
 
 help:
 	@echo "make demo     play a short conversation against atomic --mode rpc (no key needed)"
 	@echo "make test     make check, then all tests (PYTEST_ARGS='-k name' narrows them)"
+	@echo "make conformance hold atomic to every case of the conformance kit (CASES=section narrows them)"
 	@echo "make simulate play SEEDS=100000 orders of the mail between the actors, on all cores; a failure is made short"
 	@echo "make interop  install clients that others wrote, from npm and PyPI, and let them drive atomic (needs npm)"
 	@echo "make check    format, lint, types and import layers"
@@ -35,6 +36,12 @@ demo: $(VENV)/.installed compile
 
 test: check compile
 	$(PY) -m pytest $(PYTEST_ARGS)
+
+CASES ?= *
+CONFORMANCE_ARGS ?=
+
+conformance: $(VENV)/.installed compile
+	$(PY) -m conformance run --schema strict --only '$(CASES)' $(CONFORMANCE_ARGS) -- $(VENV)/bin/atomic --mode rpc
 
 SEEDS ?= 100000
 SIMULATE_ARGS ?=

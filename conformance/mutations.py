@@ -78,6 +78,17 @@ class WrongType(Mutation):
         return [encode({**record, "type": f"{record['type']}_x"})]
 
 
+class Mistype(Mutation):
+    """A field has a value of another type: a text in place of anything else, a number in place of a text."""
+
+    def strikes(self, record: Record) -> bool:
+        return self.argument in record
+
+    def struck(self, record: Record, line: bytes) -> list[bytes]:
+        value = 5 if isinstance(record[self.argument], str) else "text"
+        return [encode({**record, self.argument: value})]
+
+
 class WrongId(Mutation):
     def strikes(self, record: Record) -> bool:
         return is_response(record) and "id" in record
@@ -243,6 +254,7 @@ KINDS: dict[str, Kind] = {
     "lose-bash-result": Kind(LoseBashResult, "", "bash and user_bash are not answered"),
     "double": Kind(Double, "TYPE", "records of this type come twice"),
     "wrong-type": Kind(WrongType, "TYPE", "records of this type have another one that nobody knows"),
+    "mistype": Kind(Mistype, "FIELD", "this field of every record that has it is of another type"),
     "wrong-id": Kind(WrongId, "", "responses carry another id"),
     "false-success": Kind(FalseSuccess, "", "refusals are told as successes"),
     "truncate": Kind(Truncate, "TYPE", "records of this type end in their middle"),

@@ -1,9 +1,10 @@
-"""The shipped cases against our own program."""
+"""The shipped cases against our own program: every fourth here, all of them in `make conformance`."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from conformance.profile import read_profile
 from conformance.report import as_text
 from conformance.run import chosen, default_jobs, run
 from conformance.run_command import schema_check
+from conformance.transcript import Case
 
 
 def program() -> list[str]:
@@ -22,11 +24,16 @@ def program() -> list[str]:
     )
 
 
+def every_fourth() -> list[Case]:
+    """Of each section the first, the fifth, and so on: the whole takes a minute and more of two cores."""
+    sections = groupby(chosen([], [], []), lambda case: case.name.partition("/")[0])
+    return [case for _, inside in sections for case in list(inside)[::4]]
+
+
 @pytest.mark.timeout(240)
-def test_our_program_passes_every_case() -> None:
-    verdicts = run(
-        chosen([], [], []), Target(program(), read_profile("atomic"), 20.0, schema_check("strict")), default_jobs()
-    )
+def test_our_program_passes_the_cases_that_are_tried() -> None:
+    target = Target(program(), read_profile("atomic"), 20.0, schema_check("strict"))
+    verdicts = run(every_fourth(), target, default_jobs())
     assert {verdict.outcome for verdict in verdicts} == {"passed"}, as_text(verdicts, program())
 
 

@@ -43,6 +43,8 @@ OUTCOMES: list[tuple[str, tuple[str, ...], tuple[type, ...]]] = [
     ("--double", ("message_update",), (FINE,)),
     ("--wrong-type", ("agent_settled",), (ProtocolError,)),
     ("--wrong-type", ("response",), (DeadlineExceeded,)),
+    ("--mistype", ("usage",), (FINE,)),
+    ("--mistype", ("success",), (DeadlineExceeded,)),
     ("--wrong-id", (), (ProtocolError,)),
     ("--false-success", (), (FINE,)),
     ("--truncate", ("message_end",), (ProtocolError,)),

@@ -59,6 +59,11 @@ EXAMPLES: dict[str, tuple[str, list[Any], list[Any]]] = {
     ),
     "double": ("response", [response("abort"), NOISE], [response("abort"), response("abort"), NOISE]),
     "wrong-type": ("noise", [START, NOISE], [START, {**NOISE, "type": "noise_x"}]),
+    "mistype": (
+        "n",
+        [{**NOISE, "n": "a text"}, {**NOISE, "n": 1}, START],
+        [{**NOISE, "n": 5}, {**NOISE, "n": "text"}, START],
+    ),
     "wrong-id": (
         "",
         [response("abort"), response("bash", 7), shell("a", "1")],
