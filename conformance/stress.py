@@ -48,6 +48,8 @@ class _Stress:
         self._load, self.tally = load, Tally()
         self._mark = f"stress-{uuid.uuid4().hex}"
         self._sessions: list[str] = []
+        self._deltas_came = False
+        self._without_deltas: list[str] = []
 
     async def run(self, command: Sequence[str], cwd: Path, env: Mapping[str, str]) -> Tally:
         load, tally = self._load, self.tally
@@ -67,6 +69,7 @@ class _Stress:
             for task in watching:
                 task.cancel()
             await asyncio.gather(*watching, return_exceptions=True)
+        self._judge_deltas()
         self._look_for_processes()
         return tally
 
@@ -86,7 +89,10 @@ class _Stress:
 
     async def _quieten(self, client: AsyncRpcClient) -> None:
         try:
-            await client.resume_queued_messages()
+            try:
+                await client.resume_queued_messages()
+            except CommandRefused as error:
+                self.tally.wrongly_refused(error.command, error.message)
             await client.clear_queue()
             await client.abort()
             await client.wait_idle(deadline=self._load.patience)
@@ -131,6 +137,25 @@ class _Stress:
             tally.left_behind = [each.command for each in alive]
             for command in tally.left_behind:
                 tally.violated(f"a process was left behind: {command}")
+
+    # ---- deltas of shell requests --------------------------------------------------------------------------------
+
+    def compare_deltas(self, word: str, joined: str, expected: str) -> None:
+        """An agent that never sends any lacks a feature; one that sends some has to send all."""
+        self._deltas_came = self._deltas_came or bool(joined)
+        if joined == expected:
+            return
+        what = f"bash {word}: {len(joined)} characters of output in its deltas, {len(expected)} are due"
+        if joined:
+            self.tally.violated(what)
+        else:
+            self._without_deltas.append(what)
+
+    def _judge_deltas(self) -> None:
+        if self._deltas_came:
+            self.tally.violations += self._without_deltas
+        elif self._without_deltas:
+            self.tally.missing.append("bash_execution_update")
 
     # ---- sessions ----------------------------------------------------------------------------------------------
 
@@ -185,11 +210,11 @@ class _Worker:
             self._tally.took(what, time.monotonic() - began)
 
     async def _must(self, what: str, work: Awaitable[Any]) -> Any:
-        """What no good agent refuses."""
+        """What no good agent refuses, if it knows the command at all."""
         try:
             return await self._timed(what, work)
         except CommandRefused as error:
-            self._tally.violated(f"{what} was refused: {error.message}")
+            self._tally.wrongly_refused(error.command, error.message)
 
     # ---- what there is to ask ----------------------------------------------------------------------------------
 
@@ -223,12 +248,16 @@ class _Worker:
         result = await run.result()
         self._tally.took("bash", time.monotonic() - began)
         expected = "".join(f"{word}.{line}\n" for line in range(lines))
-        if not result.cancelled and (joined, result.output, result.exit_code) != (expected, expected, code):
-            self._tally.violated(f"bash {word}: output of {len(joined)} in deltas, {len(result.output)} in the result")
+        if result.cancelled:
+            return
+        if (result.output, result.exit_code) != (expected, code):
+            self._tally.violated(f"bash {word}: {len(result.output)} characters of output, {len(expected)} are due")
+        self._stress.compare_deltas(word, joined, expected)
 
     async def cancelled_shell(self) -> None:
-        run = self._client.bash("echo begun; exec sleep 300", deadline=self._stress._load.patience)
-        await anext(run)
+        run = self._client.bash("exec sleep 300", deadline=self._stress._load.patience)
+        if self._random.random() < 0.5:
+            await self._client.get_state()  # else the cancel comes with its target
         await self._timed("abort_bash", run.cancel())
         if not (await run.result()).cancelled:
             self._tally.violated("a shell request that was cancelled does not say so")

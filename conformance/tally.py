@@ -19,6 +19,7 @@ class Tally:
         self.latencies: dict[str, list[float]] = {}
         self.refusals: Counter[str] = Counter()
         self.violations: list[str] = []
+        self.missing: list[str] = []  # features that the agent does not have
         self.events = 0
         self.seconds = 0.0
         self.peak_mib: float | None = None
@@ -31,6 +32,13 @@ class Tally:
     def refused(self, command: str, message: str) -> None:
         """`message` by its first words: what follows differs from case to case."""
         self.refusals[f"{command}: {message[:60]}"] += 1
+
+    def wrongly_refused(self, command: str, message: str) -> None:
+        """Refused although nothing stood in its way: a feature that is missing when the command is not even known."""
+        if not message.startswith("Unknown command"):
+            self.violated(f"{command} was refused: {message}")
+        elif command not in self.missing:
+            self.missing.append(command)
 
     def violated(self, what: str) -> None:
         self.violations.append(what)
@@ -50,6 +58,7 @@ class Tally:
             "peakMiB": self.peak_mib,
             "exitCode": self.exit_code,
             "leftBehind": self.left_behind,
+            "missing": self.missing,
             "violations": self.violations,
         }
 
@@ -69,6 +78,7 @@ class Tally:
         lines += [f"refused {count:5} x {what}" for what, count in data["refusals"].items()]
         memory = "memory not measured" if self.peak_mib is None else f"peak memory {self.peak_mib:.0f} MiB"
         lines.append(f"{memory}, {len(self.left_behind)} processes left behind, exit code {self.exit_code}")
+        lines += [f"missing: {what}" for what in self.missing]
         lines += [f"VIOLATED: {what}" for what in self.violations[:_SHOWN]]
         more = len(self.violations) - _SHOWN
         lines += [f"and {more} more"] if more > 0 else []

@@ -43,6 +43,15 @@ def test_percentiles_are_values_that_were_measured() -> None:
     assert percentiles(hundred) == {"count": 100, "p50": 50.0, "p95": 95.0, "p99": 99.0, "max": 100.0}
 
 
+def test_a_command_that_is_not_known_is_missing_and_any_other_refusal_is_a_violation() -> None:
+    tally = Tally()
+    for _ in range(2):
+        tally.wrongly_refused("pause_queued_messages", "Unknown command: pause_queued_messages")
+    tally.wrongly_refused("get_state", "not now")
+    assert (tally.missing, tally.violations) == (["pause_queued_messages"], ["get_state was refused: not now"])
+    assert "missing: pause_queued_messages\nVIOLATED: get_state was refused: not now\n" in tally.as_text()
+
+
 def test_the_text_has_what_the_data_have() -> None:
     tally = Tally()
     tally.seconds, tally.exit_code, tally.peak_mib, tally.events = 2.0, 0, 33.3, 7
