@@ -1,7 +1,7 @@
 """The order of the events of runs, as the contract has it, checked on what the client saw.
 
 One run at a time: `agent_start`, turns, `agent_end`; in a turn messages and tools; `agent_settled` once for each
-prompt that was accepted, after every retry and fallback has ended. Deltas add up to the message. What a `message_end`
+prompt that was accepted, after every retry, fallback and compaction. Deltas add up to the message. What a `message_end`
 carries was in the journal before the bytes left. `get_state` and `abort` agree with the events before their response.
 """
 
@@ -13,7 +13,6 @@ from typing import Any
 
 import msgspec
 
-from runtime.simulation.disk import Disk
 from runtime.simulation.seen import Seen
 
 _NUMBER = re.compile(r"\b[pq](\d+)\b")
@@ -23,7 +22,8 @@ def event_order(seen: Seen) -> Iterator[str]:
     """Not after a crash. When the client left, the end may be missing."""
     if seen.crashed:
         return
-    order = Order(_journaled(seen.house.disk))
+    boundaries = [place for place, entry in enumerate(seen.log) if entry["type"] == "compaction"]
+    order = Order(_journaled(seen), boundaries)
     for place, (record, journaled) in enumerate(seen.records):
         fault = order.take(record, journaled)
         if fault is not None:
@@ -34,10 +34,12 @@ def event_order(seen: Seen) -> Iterator[str]:
 
 
 class Order:
-    """Where the events stand. `journal` tells for each stored message at which line of the log it came."""
+    """Where the events stand. `journal` tells for each stored message at which line of the log it came, `boundaries`
+    where compactions were recorded."""
 
-    def __init__(self, journal: dict[bytes, int]) -> None:
+    def __init__(self, journal: dict[bytes, int], boundaries: list[int]) -> None:
         self._journal = journal
+        self._boundaries = boundaries
         self._in_run = False
         self._in_turn = False
         self._open_message: str | None = None
@@ -52,6 +54,8 @@ class Order:
         self._cycles = 0
         self._queued = 0
         self._deltas: dict[int, str] = {}
+        self._compacting: str | None = None
+        self._compacted = 0
 
     def take(self, record: dict[str, Any], journaled: int) -> str | None:
         """What is wrong with the next record, or None."""
@@ -75,6 +79,8 @@ class Order:
         if not self._unsettled:
             self._cycles += 1
         self._in_run, self._unsettled, self._said = True, True, []
+        if self._compacting is not None:
+            return "the context is being compacted"
         return "nobody asked for a run" if self._cycles > self._accepted else None
 
     def _turn_start(self, record: dict[str, Any], _: int) -> str | None:
@@ -106,8 +112,8 @@ class Order:
         if self._in_run or not self._unsettled:
             return "a run is under way, or it settled before"
         self._unsettled = False
-        if self._retrying or self._fell_back:
-            return "a retry or a fallback has not ended"
+        if self._retrying or self._fell_back or self._compacting is not None:
+            return "a retry, a fallback or a compaction has not ended"
         return None
 
     # -- between runs
@@ -127,6 +133,24 @@ class Order:
     def _model_fallback_end(self, record: dict[str, Any], _: int) -> str | None:
         had_fallen_back, self._fell_back = self._fell_back, False
         return None if had_fallen_back else "no other model was asked"
+
+    def _compaction_start(self, record: dict[str, Any], _: int) -> str | None:
+        if self._compacting is not None or self._open_message is not None or self._open_tools:
+            return "another compaction, a message or a tool is under way"
+        if self._in_run != record.get("midTurn", False):
+            return "midTurn does not tell whether a run is under way"
+        self._compacting = record["reason"]
+        return None
+
+    def _compaction_end(self, record: dict[str, Any], journaled: int) -> str | None:
+        reason, self._compacting = self._compacting, None
+        if record["result"] is not None:
+            self._compacted += 1
+            if self._compacted > sum(place < journaled for place in self._boundaries):
+                return "the compaction was told before it was journaled"
+        if reason is None and record.get("errorMessage"):
+            return None  # none began, since it would not help
+        return None if reason == record["reason"] else f"a compaction of reason {reason} was under way"
 
     # -- messages
 
@@ -214,6 +238,8 @@ class Order:
     def _state(self, state: dict[str, Any]) -> str | None:
         if state["isStreaming"] != self._unsettled:
             return f"isStreaming is {state['isStreaming']}"
+        if state["isCompacting"] != (self._compacting is not None):
+            return f"isCompacting is {state['isCompacting']}"
         if state["pendingMessageCount"] != self._queued:
             return f"pendingMessageCount is {state['pendingMessageCount']}, but {self._queued} messages are queued"
         return None
@@ -225,10 +251,9 @@ def _text(message: dict[str, Any]) -> str:
     return "".join(block.get("text", "") for block in message["content"])
 
 
-def _journaled(disk: Disk) -> dict[bytes, int]:
+def _journaled(seen: Seen) -> dict[bytes, int]:
     places: dict[bytes, int] = {}
-    for place, (_, line) in enumerate(disk.log):
-        entry = msgspec.json.decode(line)
+    for place, entry in enumerate(seen.log):
         if entry["type"] == "message":
             places.setdefault(msgspec.json.encode(entry["message"]), place)
     return places

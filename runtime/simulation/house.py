@@ -61,7 +61,7 @@ from runtime.simulation.ports import (
     simulated_surroundings,
 )
 from runtime.simulation.scheduler import Fault, GivenOrder, Order, Scheduler, SeededOrder, SimulatedAddress
-from runtime.simulation.world import Alarm, World, simulated_tools
+from runtime.simulation.world import Alarm, Pump, World, simulated_tools
 
 EPOCH_MS = 1_700_000_000_000
 
@@ -111,7 +111,8 @@ class House:
         self.opener = SimulatedOpener(self.disk, self.scheduler, self.chances)
         self.ports = SlowPorts(self.scheduler, self.chances)
         self.root = Root(self.stderr.append, lambda: self.sink.written, self.world.sweep)
-        self.alarm = Alarm(lambda: self.root.phase == "running")
+        early = self.dice.strikes("time: passes while others are under way", 0.5)
+        self.alarm = Alarm(self._pass_time if early else None, lambda: self.root.phase == "running")
         reader = course.reader
         self.sink = Sink(
             lambda: len(self.disk.log), self._is_over, self._hold, reader.closes, reader.stops, reader.pauses
@@ -155,6 +156,9 @@ class House:
 
     # -- ports
 
+    def _pass_time(self, pump: Pump) -> None:
+        self.scheduler.add_pump(pump, "alarm")
+
     def _now(self) -> int:
         return EPOCH_MS + self.scheduler.steps
 
@@ -175,8 +179,6 @@ class House:
         writer: Child[WriterMail] = host.start(writer_actor, "writer", root, "writer")
         self._writer: Any = writer
         clock = host.start(Clock(lambda: self.alarm.now, self.alarm.set), "clock", root, "clock")
-        if self.dice.strikes("time: passes while others are under way", 0.5):
-            host.add_pump(self.alarm, "alarm")
         save = self.parts.preferences(SettingsFile(self.chances).save, self.stderr.append)
         preferences: Child[PreferencesMail] = host.start(save, "preferences", root, "preferences")
         view = simulated_catalog(self.dice)

@@ -119,6 +119,14 @@ def secrets(seen: Seen) -> Iterator[str]:
         yield "a credential was written to a session file"
 
 
+class _Entry(msgspec.Struct, rename="camel"):
+    id: str
+    parent_id: str | None
+
+
+_READ_ENTRY = msgspec.json.Decoder(_Entry).decode
+
+
 def files(seen: Seen) -> Iterator[str]:
     """A session file is a header and entries with ids of their own, each under one that came before, whatever
     happens."""
@@ -127,12 +135,12 @@ def files(seen: Seen) -> Iterator[str]:
             yield f"{path} has no header"
         ids: set[str | None] = {None}
         for line in lines:
-            entry = msgspec.json.decode(line)
-            if entry["id"] in ids:
-                yield f"the entry {entry['id']} is twice in {path}"
-            if entry["parentId"] not in ids:
-                yield f"the entry {entry['id']} in {path} hangs on {entry['parentId']}, which is not there"
-            ids.add(entry["id"])
+            entry = _READ_ENTRY(line)
+            if entry.id in ids:
+                yield f"the entry {entry.id} is twice in {path}"
+            if entry.parent_id not in ids:
+                yield f"the entry {entry.id} in {path} hangs on {entry.parent_id}, which is not there"
+            ids.add(entry.id)
 
 
 # ---- mail --------------------------------------------------------------------------------------------------------

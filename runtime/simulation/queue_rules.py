@@ -7,8 +7,6 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-import msgspec
-
 from actors.mail import Reload, Retire
 from runtime.simulation.seen import Seen
 
@@ -20,7 +18,7 @@ def queue(seen: Seen) -> Iterator[str]:
     lists are empty, and there are no more such moments than hand-overs. A message that the disk refused is lost with
     its run, which tells so. No message comes twice, in any mode."""
     excused = seen.crashed or seen.house.disk.refused > 0
-    said = Counter(text for _, line in seen.house.disk.log for text in _user_texts(line))
+    said = Counter(text for entry in seen.log for text in _user_texts(entry))
     cleared: Counter[str] = Counter()
     waiting: set[str] = set()
     gone = 0
@@ -47,11 +45,10 @@ def queue(seen: Seen) -> Iterator[str]:
         yield f"{sorted(waiting)} were left in the queue without a word"
 
 
-def _user_texts(line: bytes) -> list[str]:
-    if b'"role":"user"' not in line:
+def _user_texts(entry: dict[str, Any]) -> list[str]:
+    if entry["type"] != "message" or entry["message"]["role"] != "user":
         return []
-    content = msgspec.json.decode(line)["message"]["content"]
-    return [block["text"] for block in content]
+    return [block["text"] for block in entry["message"]["content"]]
 
 
 def _is_told(missing: set[str], records: list[tuple[dict[str, Any], int]], place: int) -> bool:
@@ -72,7 +69,7 @@ def prompts(seen: Seen) -> Iterator[str]:
     """A message that was accepted is said, or it was in the queue, whose fate is another rule; one that was refused is
     neither. A crash may lose what was accepted, and a disk that refuses it ends its run with an error."""
     excused = seen.crashed or seen.house.disk.refused > 0
-    said = {token for _, line in seen.house.disk.log for text in _user_texts(line) for token in _TOKEN.findall(text)}
+    said = {token for entry in seen.log for text in _user_texts(entry) for token in _TOKEN.findall(text)}
     queued: set[str] = set()
     for record, _ in seen.records:
         if record["type"] == "queue_update":

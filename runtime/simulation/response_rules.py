@@ -6,11 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-import msgspec
-
 from protocol.commands import ORDERED
 from runtime.root import UNANSWERED
-from runtime.simulation.seen import Key, Seen, expected
+from runtime.simulation.seen import Key, Seen
 
 
 def responses(seen: Seen) -> Iterator[str]:
@@ -23,8 +21,8 @@ def responses(seen: Seen) -> Iterator[str]:
         heard = 0 if client.heard is not None else min(heard, seen.house.heard_before_crash)
     if seen.house.crashed_while_ending or seen.house.is_cut_off:
         heard = 0
-    certain = Counter(expected(client.sent[:heard]))
-    possible = Counter(expected(client.sent))
+    certain = Counter(seen.commands(heard))
+    possible = Counter(seen.commands())
     got = Counter(seen.key(response) for response in seen.responses)
     if not (seen.house.sink.broken or seen.house.sink.stopped or seen.struck == "writer"):
         yield from (f"no response to {_shown(key)}" for key in (certain - got))
@@ -44,7 +42,7 @@ def lanes(seen: Seen) -> Iterator[str]:
     if seen.crashed:
         return
     waits = any(record["type"] == "compaction_start" for record, _ in seen.records)
-    sent = list(seen.commands())
+    sent = seen.commands()
     often = Counter(sent)
     ordered = (ORDERED | {None, "parse"}) - ({"prompt"} if waits else set())
     lane = [key for key in sent if often[key] == 1 and key[1] in ordered]
@@ -67,8 +65,7 @@ def told_after_written(seen: Seen) -> Iterator[str]:
     often = Counter(seen.commands())
     asked = {seen.key_of(command): command for command in seen.sent_commands() if "id" in command}
     kept: dict[tuple[str, str], int] = {}
-    for place, (_, line) in enumerate(seen.house.disk.log):
-        entry = msgspec.json.decode(line)
+    for place, entry in enumerate(seen.log):
         kept.setdefault((entry["type"], _told(entry)), place)
     for record, journaled in seen.records:
         if record["type"] != "response" or not record["success"]:

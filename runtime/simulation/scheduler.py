@@ -19,7 +19,7 @@ Mail = TypeVar("Mail")
 
 SLOWED = 8
 """A runnable that a seed makes slow runs this many times less often than its turn comes."""
-PATIENCE = 60
+PATIENCE = 30
 """After so many picks in a row that could not move, all are tried in order: either one moves, or nothing can."""
 MAX_STEPS = 40_000
 DEEPEST = 3

@@ -61,7 +61,7 @@ _READS = (
     "get_shortcuts",
     "invoke_shortcut",
 )
-_SPOKEN = (*(("{}",) * 9), "/skill:here {}", "/skill:nobody@home {}", "/template {}")
+_SPOKEN = (*(("{}",) * 8), "{}" + "\nand a line" * 30, "/skill:here {}", "/skill:nobody@home {}", "/template {}")
 
 # kind: how often, for the temperaments chatty, shell, restless, mixed and settling
 _WEIGHTS: dict[str, tuple[int, int, int, int, int]] = {
@@ -92,15 +92,15 @@ _WEIGHTS: dict[str, tuple[int, int, int, int, int]] = {
     "thinking": (1, 0, 1, 1, 3),
     "switches": (1, 0, 1, 1, 2),
     "credentials": (1, 1, 1, 2, 4),
-    "compaction": (1, 0, 1, 1, 1),
+    "compaction": (1, 0, 2, 2, 3),
     "broken": (1, 1, 1, 1, 1),
     "big": (0, 0, 0, 1, 0),
     "extension_ui_response": (0, 0, 0, 1, 0),
 }
 _KINDS = tuple(_WEIGHTS)
 _SETTLING = 4
-_HASTY = (0, 0, 0, 3, 30, UNTIL_QUIET)
-_PATIENT = (0, 3, 30, UNTIL_QUIET, UNTIL_QUIET, UNTIL_QUIET)
+_HASTY = (0, 0, 0, 3, 20, UNTIL_QUIET)
+_PATIENT = (0, 3, 20, UNTIL_QUIET, UNTIL_QUIET, UNTIL_QUIET)
 
 
 def script(rng: random.Random) -> Iterator[Line]:
@@ -144,7 +144,7 @@ class Sayings:
             "thinking": self._thinking,
             "switches": self._switch,
             "credentials": self._credentials,
-            "compaction": lambda: {"type": rng.choice(("compact", "compact", "abort_compaction"))},
+            "compaction": self._compaction,
             "big": lambda: {"type": "get_state", "padding": "@big:"},
             "extension_ui_response": lambda: {"type": "extension_ui_response", "id": "nobody", "value": "asked"},
         }
@@ -239,6 +239,11 @@ class Sayings:
         persist = self._rng.random() < 0.3
         kind = self._rng.choice(("set_thinking_level", "cycle_thinking_level"))
         return {"type": kind} | ({"level": level, "persist": persist} if kind == "set_thinking_level" else {})
+
+    def _compaction(self) -> dict[str, Any]:
+        kind = self._rng.choice(("compact", "compact", "abort_compaction"))
+        wish = self._rng.choice(({}, {"preserve_recent": 0}, {"preserve_recent": 1}, {"compression_ratio": 2}))
+        return {"type": kind} | (wish if kind == "compact" else {})
 
     def _switch(self) -> dict[str, Any]:
         kind = self._rng.choice(("set_auto_compaction", "set_auto_retry"))

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from actors.base import Down
 from protocol.codec import Rejected, encode, read_command
-from protocol.commands import ExtensionUiResponse, command_name
+from protocol.commands import COMMAND_NAMES, ExtensionUiResponse, command_name
 from runtime.simulation.house import House
 
 Key = tuple[bytes, str | None]
@@ -40,6 +40,9 @@ class Seen:
     def __init__(self, house: House, is_over: bool) -> None:
         self.house = house
         self.is_over = is_over
+        self.log: list[dict[str, Any]] = [msgspec.json.decode(line) for _, line in house.disk.log]
+        """The entries that were written, in order."""
+        self._keys = [_expected(line) for line in house.client.sent]
         self.records: list[tuple[dict[str, Any], int]] = []
         self.broken_lines: list[bytes] = []
         for burst, journaled in house.sink.bursts:
@@ -73,22 +76,22 @@ class Seen:
     def key_of(command: dict[str, Any]) -> Key:
         return (encode(command["id"]) if "id" in command else b"", command["type"])
 
-    def commands(self) -> Iterator[Key]:
-        """What the client sent and is answered, in the order of the wire."""
-        return expected(self.house.client.sent)
+    def commands(self, lines: int | None = None) -> list[Key]:
+        """What the client sent, in its first `lines`, and is answered, in the order of the wire."""
+        return [key for key in self._keys[:lines] if key is not None]
 
     def sent_commands(self) -> Iterator[dict[str, Any]]:
         """Those that are whole, decoded."""
-        for line in self.house.client.sent:
-            if not isinstance(read_command(line), Rejected):
+        for line, key in zip(self.house.client.sent, self._keys, strict=True):
+            if key is not None and key[1] in COMMAND_NAMES and not isinstance(read_command(line), Rejected):
                 yield msgspec.json.decode(line)
 
 
-def expected(lines: list[bytes]) -> Iterator[Key]:
-    """The keys of the responses to these lines."""
-    for line in lines:
-        command = read_command(line)
-        if isinstance(command, Rejected):
-            yield command.id, command.command
-        elif not isinstance(command, ExtensionUiResponse):
-            yield bytes(command.id), command_name(command)
+def _expected(line: bytes) -> Key | None:
+    """The key of the response to a line."""
+    command = read_command(line)
+    if isinstance(command, Rejected):
+        return command.id, command.command
+    if isinstance(command, ExtensionUiResponse):
+        return None
+    return bytes(command.id), command_name(command)

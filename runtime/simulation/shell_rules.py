@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-import msgspec
-
 from actors.mail import AbortBash, CancelShell, CloseShells, RunBash, ShellEnded, Ticket
 from runtime.simulation.seen import Seen
 
@@ -37,10 +35,9 @@ def recorded(seen: Seen) -> Iterator[str]:
     a full disk refused answers with its output; a crash may lose the record, never double it."""
     house = seen.house
     records: dict[str, list[Any]] = {}
-    for journal, line in house.disk.log:
-        if b'"bashExecution"' in line:
-            message = msgspec.json.decode(line)["message"]
-            records.setdefault(message["command"], []).append(journal.path)
+    for (journal, _), entry in zip(house.disk.log, seen.log, strict=True):
+        if entry["type"] == "message" and entry["message"]["role"] == "bashExecution":
+            records.setdefault(entry["message"]["command"], []).append(journal.path)
     excused = seen.crashed or house.disk.refused > 0 or house.is_cut_off
     for process in house.world.processes:
         found = records.pop(process.plan.command, [])

@@ -18,7 +18,7 @@ from runtime.simulation.course import Course, Reader
 Item = TypeVar("Item")
 
 MOST_PLAYS = 3000
-ORDERS = 6
+ORDERS = 16
 """Seeded orders in which a shorter script is tried, besides the one that failed and the usual one."""
 
 Violates = Callable[[Course], tuple[bool, dict[int, int], set[str]]]

@@ -29,6 +29,7 @@ from actors.mail import (
 )
 from actors.model.scripted import Call, Cue, Record, plan_reply
 from actors.pump import Window
+from actors.session.compaction.planner import SYSTEM as PLANNER
 from actors.session.turn import failure
 from actors.tool.table import Tool, ToolContext, ToolOutput, text_output
 from runtime.simulation.chances import Chances, Dice
@@ -226,7 +227,7 @@ class SimulatedStream(Pump):
     """The bytes of one reply, cut anywhere; some servers fail, stop in the middle, or say nothing until they are
     cut off. A request whose key cannot be found is never sent."""
 
-    def __init__(self, number: int, call: Address[ModelCallMail], dice: Dice) -> None:
+    def __init__(self, number: int, request: ModelRequest, call: Address[ModelCallMail], dice: Dice) -> None:
         super().__init__()
         self.number = number
         self.window = CountedWindow(*SMALL_WINDOW)
@@ -234,7 +235,8 @@ class SimulatedStream(Pump):
         self.was_cut = False
         self._call = call
         self._keyless = dice.strikes("model: no credential for the request", 0.03)
-        self._status, steps = plan_reply((_reply(dice),), Cue("", 0, 1), number)
+        record = _plan(dice) if request.prompt.system == PLANNER else _reply(dice)
+        self._status, steps = plan_reply((record,), Cue("", 0, _tokens(dice)), number)
         body = b"".join(step.data for step in steps)
         self._stalls = dice.strikes("model: says nothing more", 0.15)
         self._breaks = dice.strikes("model: connection breaks", 0.07)
@@ -284,12 +286,26 @@ def _reply(dice: Dice) -> Record:
     has_calls = dice.strikes("model: calls tools", 0.4)
     stop: Literal["stop", "length"] = "length" if dice.strikes("model: output limit", 0.08) else "stop"
     silent = dice.strikes("model: says nothing at all", 0.04)
-    text = dice.choice(("two words", "well"))
+    text = "two words" + "\nand a line" * 25 * dice.strikes("model: says many lines", 0.25)
     if error is not None:
         return Record("so", error=_ERRORS[error][0], status=_ERRORS[error][1])
     if silent:
         return Record("")
     return Record(text, thinking, tools=calls if has_calls else (), stop=stop)
+
+
+def _plan(dice: Dice) -> Record:
+    """What a planner answers: lines to leave out, in the end or not."""
+    case = dice.one_of((("compaction: no plan", 0.15), ("compaction: planner fails", 0.15)))
+    if case == "compaction: planner fails":
+        return Record("", error="overloaded", status=529)
+    return Record("leave out the middle" if case else "2,9\n12,14")
+
+
+def _tokens(dice: Dice) -> int:
+    """What a reply reports as read: mostly little, of a window of 200,000."""
+    case = dice.one_of((("model: context over the threshold", 0.06), ("model: context over the window", 0.03)))
+    return {None: 1, "model: context over the threshold": 190_000}.get(case, 210_000)
 
 
 def _cut(data: bytes, dice: Dice) -> list[bytes]:
@@ -301,19 +317,21 @@ def _cut(data: bytes, dice: Dice) -> list[bytes]:
 # ---- time --------------------------------------------------------------------------------------------------------
 
 
-class Alarm(Pump):
-    """The earliest deadline comes when nothing else can move. As a pump it may also come sooner, as if the others had
-    been slow; not while the program ends, whose deadline would then pass."""
+class Alarm:
+    """The earliest deadline comes when nothing else can move. With `early` it may also come sooner, as if the others
+    had been slow; not while the program ends, whose deadline would then pass."""
 
-    def __init__(self, is_running: Callable[[], bool]) -> None:
-        super().__init__()
+    def __init__(self, early: Callable[[Pump], None] | None, is_running: Callable[[], bool]) -> None:
         self.now = 0.0
+        self._early = early
         self._is_running = is_running
         self._at: float | None = None
         self._to: Address[Woke] | None = None
 
     def set(self, at: float, to: Address[Woke]) -> None:
         self._at, self._to = at, to
+        if self._early is not None:
+            self._early(Once(self._ring_early))
 
     def ring(self) -> bool:
         if self._at is None or self._to is None:
@@ -322,9 +340,9 @@ class Alarm(Pump):
         self._to.tell(Woke())
         return True
 
-    def _run(self) -> Iterator[bool]:
-        while True:
-            yield self._is_running() and self.ring()
+    def _ring_early(self) -> None:
+        if self._is_running():
+            self.ring()
 
 
 class World:
@@ -351,7 +369,7 @@ class World:
         return tool
 
     def open_stream(self, request: ModelRequest, call: Address[ModelCallMail]) -> SimulatedStream:
-        stream = SimulatedStream(len(self.streams), call, self._chances.dice(f"stream {len(self.streams)}"))
+        stream = SimulatedStream(len(self.streams), request, call, self._chances.dice(f"stream {len(self.streams)}"))
         self.streams.append(stream)
         self._scheduler.add_pump(stream, "stream")
         return stream

@@ -27,7 +27,7 @@ BROKEN = [
     ("queue", "is twice in the queue", "queue", b.Doubling),
     ("prompts", "was accepted, but never said or queued", "queue", b.SwallowingAtOnce),
     ("event_order", "without agent_settled", "session", b.Unsettled),
-    ("event_order", "a retry or a fallback has not ended", "session", b.Unclosed),
+    ("event_order", "has not ended", "session", b.Unclosed),
     ("event_order", "told before it was journaled", "session", b.Unwritten),
     ("event_order", "goes on after it was aborted", "session", b.DeafToAbort),
     ("event_order", "isStreaming is False", "session", b.Idle),
