@@ -10,8 +10,8 @@ from actors.pump import Ack
 from protocol.entries import read_entry
 from runtime.simulation.course import Course
 from runtime.simulation.disk import Disk
+from runtime.simulation.pumps import CountedWindow, Once, Pump
 from runtime.simulation.script import UNTIL_QUIET, resolved
-from runtime.simulation.world import CountedWindow, Once, Pump
 
 READ_BYTES = 64 * 1024
 

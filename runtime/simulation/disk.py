@@ -25,8 +25,8 @@ from protocol.codec import encode
 from protocol.entries import SessionHeader, read_entry
 from runtime.simulation.chances import Chances, Dice
 from runtime.simulation.ports import simulated_surroundings
+from runtime.simulation.pumps import Once
 from runtime.simulation.scheduler import Scheduler
-from runtime.simulation.world import Once
 
 DIRECTORY = "/simulated/sessions"
 CWD = "/simulated/work"

@@ -46,22 +46,22 @@ from actors.tool.schema import check_arguments
 from actors.writer import Writer
 from protocol.model import Model, ThinkingLevel
 from runtime.root import Root
+from runtime.simulation.catalogue import CatalogReader, SimulatedCatalog, simulated_catalog
 from runtime.simulation.chances import Chances
 from runtime.simulation.client import Client
 from runtime.simulation.course import Course, Refusals
 from runtime.simulation.disk import Disk, SimulatedOpener
+from runtime.simulation.order import GivenOrder, Order, SeededOrder
 from runtime.simulation.ports import (
-    CatalogReader,
     CompactionFiles,
     SettingsFile,
-    SimulatedCatalog,
     Sink,
     SlowPorts,
-    simulated_catalog,
     simulated_surroundings,
 )
-from runtime.simulation.scheduler import Fault, GivenOrder, Order, Scheduler, SeededOrder, SimulatedAddress
-from runtime.simulation.world import Alarm, Pump, World, simulated_tools
+from runtime.simulation.pumps import Pump
+from runtime.simulation.scheduler import Fault, Scheduler, SimulatedAddress
+from runtime.simulation.world import Alarm, World, simulated_tools
 
 EPOCH_MS = 1_700_000_000_000
 
