@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from conformance.driver import Agent, Record
 from conformance.fault import Fault, KitError, Unmet, missing_record
 from conformance.names import Names
-from conformance.shapes import ABSENT, match, shorten
+from conformance.shapes import ABSENT, match, same, shorten
 
 
 class Sent(NamedTuple):
@@ -124,8 +124,13 @@ class Conversation:
 
     # ---- waiting -----------------------------------------------------------------------------------------------
 
-    def floor(self, index: int | None) -> int:
-        return self._floor if index is None else index
+    def floor(self, since: int | None, answer: Any = ABSENT) -> int:
+        """From where an expectation looks. The response to a command is its outcome from the moment when it was sent,
+        whatever else was done since."""
+        if since is not None or answer is ABSENT:
+            return self._floor if since is None else since
+        mine = [one for one in self.sent if one.process == len(self.starts) and one.id is not ABSENT]
+        return min([self._floor, *(one.at for one in mine if same(one.id, answer))])
 
     def take(self, indexes: Sequence[int]) -> None:
         self._taken.update(indexes)
@@ -134,11 +139,11 @@ class Conversation:
     def claim(
         self, shape: Any, names: Names, since: int | None, deadline: float, line: int
     ) -> tuple[int, dict[str, Any]]:
-        """The first record from `since` on (default: the floor) that matches and is not taken; takes it and returns
-        its index and the names that it bound. Unmet after `deadline`, at the end of stdout, or as soon as the response
+        """The first record from `since` on (default: `floor`) that matches and is not taken; takes it and returns its
+        index and the names that it bound. Unmet after `deadline`, at the end of stdout, or as soon as the response
         that the shape names by id has come otherwise."""
-        next_ = first = self.floor(since)
         wanted = _answer_of(shape, names)
+        next_ = first = self.floor(since, wanted)
 
         def look(index: int, record: Record) -> tuple[int, dict[str, Any]] | str | None:
             if index in self._taken:

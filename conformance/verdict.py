@@ -13,7 +13,6 @@ from typing import Any, Literal, NamedTuple
 from conformance.driver import Record
 from conformance.fault import Fault
 from conformance.play import Played
-from conformance.shapes import ABSENT
 from conformance.transcript import Case
 
 Outcome = Literal["passed", "failed", "missing", "error"]
@@ -63,13 +62,15 @@ def _shows(record: Record, need: str) -> bool:
     kind, _, name = need.partition(":")
     if kind == "event":
         return record.get("type") == name
-    of, *path = name.split(".")
-    if of not in (record.get("type"), record.get("command")):
-        return False
-    value: Any = record
-    for key in path:
-        value = value.get(key, ABSENT) if isinstance(value, dict) else ABSENT
-    return value is not ABSENT
+    of, _, path = name.partition(".")
+    return of in (record.get("type"), record.get("command")) and _has(record, path.split("."))
+
+
+def _has(value: Any, path: Sequence[str]) -> bool:
+    """Whether there is a value at the path; in a list, in any of its items."""
+    if isinstance(value, list):
+        return any(_has(item, path) for item in value)
+    return not path or (isinstance(value, dict) and path[0] in value and _has(value[path[0]], path[1:]))
 
 
 def _missing_command(case: Case, records: Sequence[Record]) -> str | None:

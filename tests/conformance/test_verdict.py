@@ -72,6 +72,7 @@ LEVEL = {"type": "response", "command": "set_thinking_level", "success": True}
     [
         ("event:agent_settled", {"type": "agent_end"}, {"type": "agent_settled"}),
         ("field:bash_execution_update.channel", DELTA, {**DELTA, "channel": "stdout"}),
+        ("field:x.list.a", {"type": "x", "list": [{"b": 1}, 5]}, {"type": "x", "list": [{"b": 1}, {"a": None}]}),
         ("field:set_thinking_level.data.level", {**LEVEL, "data": {}}, {**LEVEL, "data": {"level": None}}),
     ],
 )
