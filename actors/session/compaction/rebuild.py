@@ -55,10 +55,8 @@ def _stats(
 
 def _gaps(region: Region, deletions: Iterable[Range]) -> Iterator[Range]:
     """The deletions, and the older markers that touch them."""
-    gone = bytearray(len(region) + 2)
-    for start, end in deletions:
-        gone[start : end + 1] = b"\1" * (end - start + 1)
-    markers = [line for line in sorted(region.markers) if not _holds(region.protected, line)]
+    gone, kept = _marked(region, deletions), _marked(region, region.protected)
+    markers = [line for line in sorted(region.markers) if not kept[line]]
     for line in (*markers, *reversed(markers)):
         if gone[line - 1] or gone[line + 1]:
             gone[line] = 1
@@ -68,8 +66,12 @@ def _gaps(region: Region, deletions: Iterable[Range]) -> Iterator[Range]:
         yield start, end - 1
 
 
-def _holds(ranges: Sequence[Range], line: int) -> bool:
-    return any(start <= line <= end for start, end in ranges)
+def _marked(region: Region, ranges: Iterable[Range]) -> bytearray:
+    """One byte for each line, and one at either end; 1 in the ranges."""
+    marks = bytearray(len(region) + 2)
+    for start, end in ranges:
+        marks[start : end + 1] = b"\1" * (end - start + 1)
+    return marks
 
 
 def _lines(region: Region, gaps: Sequence[Range]) -> Iterator[str]:

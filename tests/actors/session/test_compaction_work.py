@@ -107,6 +107,15 @@ def test_a_run_that_drops_everything_drops_a_tail_that_would_not_fit(
     assert boundary.result.stats.tokens_after == 5 + (tail_tokens if kept else 0)
 
 
+def test_half_a_surrogate_pair_survives() -> None:
+    region = region_of("a \ud83d\nb\nc")
+    found = Preparation(region, Wish(query="\ud83d").effective(""), "e1", 0, 100)
+    boundary, _ = finish(found, Plan(((2, 2),)), 1000, "compact", Place(Kept(), None))
+    for text in (decode_any(boundary.summary), decode_any(boundary.encoded)["compactedText"]):
+        assert text == "a \ud83d\n(filtered 1 lines)\nc"
+    assert decode_any(boundary.details)["parameters"]["query"] == "\ud83d"
+
+
 def test_a_boundary_may_begin_its_tail_later() -> None:
     boundary = planned(Plan(((1, 10),))).keeping_from("e9")
     assert decode_any(boundary.encoded)["firstKeptEntryId"] == boundary.entry["firstKeptEntryId"] == "e9"
