@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from conformance.json_values import shorten
+from conformance.matching import Match
 from conformance.names import Names
-from conformance.shapes import Match, match, shorten
+from conformance.shapes import match
 
 
 class Element(NamedTuple):

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Any, NamedTuple
 
-from conformance.shapes import ABSENT, join, same, shorten
+from conformance.json_values import ABSENT, join, same, shorten
 
 Record = dict[str, Any]
 _IDS = frozenset({"id", "entryId", "parentId", "sessionId", "toolCallId", "leafId", "firstKeptEntryId", "responseId"})

@@ -18,8 +18,9 @@ from typing import Any, NamedTuple
 
 from conformance.driver import Agent, Record
 from conformance.fault import Fault, KitError, Unmet, missing_record
+from conformance.json_values import ABSENT, same, shorten
 from conformance.names import Names
-from conformance.shapes import ABSENT, match, same, shorten
+from conformance.shapes import match
 
 
 class Sent(NamedTuple):
@@ -45,8 +46,7 @@ def read_sent(line: bytes, process: int, at: int) -> Sent:
 
 
 class Conversation:
-    def __init__(self, deadline: float) -> None:
-        self.deadline = deadline
+    def __init__(self) -> None:
         self.sent: list[Sent] = []
         self.lossy: set[int] = set()  # indexes of `sent` whose response may be lost
         self.stderr = ""

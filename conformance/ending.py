@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 from conformance.driver import Record
 from conformance.fault import Fault, compared
+from conformance.json_values import shorten
 from conformance.model_server import Request
 from conformance.names import fill
-from conformance.shapes import match, shorten
+from conformance.shapes import match
 from conformance.stage import Stage
 from conformance.transcript import Step
 

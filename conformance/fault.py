@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from conformance.json_values import shorten
+from conformance.matching import Difference
 from conformance.names import Names
-from conformance.shapes import Difference, match, shorten
+from conformance.shapes import match
 
 
 class Fault(NamedTuple):

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from conformance.json_values import shorten
 from conformance.model_scripts import (
     Control,
     Delta,
@@ -32,7 +33,7 @@ from conformance.model_scripts import (
 )
 from conformance.model_server import Request
 from conformance.names import Names, resolve
-from conformance.shapes import ShapeError, check_shape, match, shorten
+from conformance.shapes import ShapeError, check_shape, match
 
 Json = Mapping[str, Any]
 _CONTROLS = {"cut": Control.CUT, "hang": Control.HANG, "garbage": Control.GARBAGE}

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from conformance.shapes import shorten
+from conformance.json_values import shorten
 
 RECORDING = 1
 # in: a command; in_raw: bytes of the client that are no whole command, as text or {"hex"}; out: a record of the agent;

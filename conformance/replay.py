@@ -20,11 +20,11 @@ from conformance.answers import read_answers
 from conformance.conversation import sweep
 from conformance.driver import Agent
 from conformance.fault import KitError
+from conformance.json_values import ABSENT, shorten
 from conformance.model_play import Gates, ModelPlay
 from conformance.model_server import ModelServer
-from conformance.play import Target
+from conformance.player import Target
 from conformance.recording import Line, Recording, raw_bytes
-from conformance.shapes import ABSENT, shorten
 from conformance.stage import Stage
 
 Record = dict[str, Any]

@@ -13,7 +13,7 @@ from typing import Any
 from conformance.conversation import Conversation, key_of, keys
 from conformance.driver import Record
 from conformance.fault import Fault
-from conformance.shapes import ABSENT, shorten
+from conformance.json_values import ABSENT, shorten
 
 Check = Callable[[bytes], list[str]]  # what is wrong with a line of stdout by the schema
 

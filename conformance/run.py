@@ -14,7 +14,8 @@ from importlib import resources
 from pathlib import Path
 
 from conformance.fault import KitError
-from conformance.play import Target, play
+from conformance.play import play
+from conformance.player import Target
 from conformance.transcript import Case, read_case, read_cases
 from conformance.verdict import Verdict, judge, lacking, late_needs, settle
 

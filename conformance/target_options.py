@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from conformance.cli import Misuse
-from conformance.play import Target
+from conformance.player import Target
 from conformance.profile import detect_profile, read_profile
 
 _DEADLINE = 10.0  # seconds for each wait, on a machine that is not starved

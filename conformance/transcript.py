@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from conformance.json_values import shorten
 from conformance.names import bound_names, used_names
-from conformance.shapes import shorten
-from conformance.verbs import VERBS, Checker, is_flag, is_object, is_text, is_texts
+from conformance.verbs import AT_THE_END, VERBS, Checker, is_flag, is_object, is_text, is_texts
 from protocol.commands import COMMAND_NAMES
 
 FORMAT = 1
@@ -199,16 +199,24 @@ class _Reader:
                 self._labels.add(label)
 
     def _check_labels(self, steps: Sequence[Step]) -> None:
+        """A step that waits knows the labels above it; what is checked at the end knows them all."""
+        above = {"start"}
         for step in steps:
             self._line = step.line
-            used = step.value if step.verb == "order" else []
-            for key in ("since", "after", "before"):
-                value = step.options.get(key, [])
-                used = [*used, *(value if isinstance(value, list) else [value])]
-            if unknown := [label for label in used if label not in self._labels | {"start"}]:
-                self._refuse(
-                    f"no line has the label {unknown[0]!r}; there are {', '.join(sorted(self._labels)) or 'none'}"
-                )
+            known = self._labels | {"start"} if step.verb in AT_THE_END else above
+            if unknown := [label for label in _used_labels(step) if label not in known]:
+                where = "line" if step.verb in AT_THE_END else "earlier line"
+                self._refuse(f"no {where} has the label {unknown[0]!r}; there are {', '.join(sorted(known))}")
+            fields = {step.verb: step.value, **step.options}
+            above |= {item["as"] for item in (fields, *_items(fields)) if "as" in item}
+
+
+def _used_labels(step: Step) -> list[str]:
+    used = list(step.value) if step.verb == "order" else []
+    for key in ("since", "after", "before"):
+        value = step.options.get(key, [])
+        used += value if isinstance(value, list) else [value]
+    return used
 
 
 def _items(fields: Mapping[str, Any]) -> list[Any]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.play import Target
+from conformance.player import Target
 from conformance.profile import read_profile
 from conformance.report import as_text
 from conformance.run import chosen, default_jobs, run

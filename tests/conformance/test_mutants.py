@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from conformance.play import Target
+from conformance.player import Target
 from conformance.profile import read_profile
 from conformance.run import chosen, run
 from conformance.run_command import schema_check

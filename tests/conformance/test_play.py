@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from conformance.play import Played, Target, play
+from conformance.play import Played, play
+from conformance.player import Target
 from conformance.profile import Profile
 from conformance.run_command import schema_check
 from conformance.transcript import parse_case

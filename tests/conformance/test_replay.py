@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.compare import compare
-from conformance.play import Target
+from conformance.player import Target
 from conformance.profile import Profile
 from conformance.recording import Line, Recording
 from conformance.replay import Causes, Replayed, kind_of, replay, stand_ins, translated

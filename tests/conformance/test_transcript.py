@@ -81,7 +81,7 @@ def test_a_header_is_refused_by_its_field(change: dict[str, Any], told: str) -> 
         ({"signal": "TREM"}, "a signal such as TERM"),
         ({"expect": {"id": "{{x}}"}}, "the name 'x' is used before it is bound; known are agent, cwd"),
         ({"send": {"type": "prompt", "message": "{{n}}"}}, "the name 'n'"),
-        ({"expect": {"type": "x"}, "after": "nobody"}, "no line has the label 'nobody'"),
+        ({"expect": {"type": "x"}, "after": "nobody"}, "no earlier line has the label 'nobody'; there are start"),
         ({"order": ["a", "b"]}, "no line has the label 'a'"),
         ({"raw": {"hex": 5}}, "allowed is a string"),
         ({"sequence": [{"many": "x"}]}, "the shape of a record"),
@@ -94,6 +94,15 @@ def test_a_step_is_refused_by_its_line(line: Any, told: str) -> None:
 def test_a_label_is_given_once() -> None:
     lines = [{"expect": {"type": "a"}, "as": "one"}, {"sequence": [{"expect": {"type": "b"}, "as": "one"}]}]
     assert refusal(*lines) == "x.jsonl:3: the label 'one' is taken by an earlier line"
+
+
+def test_an_expectation_looks_only_at_labels_of_earlier_lines() -> None:
+    one = {"expect": {"type": "a"}, "as": "one"}
+    told = "no earlier line has the label 'one'"
+    assert told in refusal({"expect": {"type": "b"}, "before": "one"}, one)
+    assert told in refusal({"expect": {"type": "b"}, "as": "x", "since": "one"}, one)
+    parse(one, {"expect": {"type": "b"}, "after": ["one", "start"]})
+    parse({"none": {"type": "b"}, "after": "one"}, one)
 
 
 def test_a_reply_stands_above_the_steps() -> None:
@@ -115,8 +124,8 @@ def test_the_shipped_cases_read_and_their_titles_are_their_own() -> None:
 
 
 def test_every_verb_and_option_is_told_in_the_document() -> None:
+    from conformance.matchers import MATCHERS
     from conformance.rules import RULES
-    from conformance.shapes import MATCHERS
     from conformance.verbs import VERBS
 
     root = Path(__file__).resolve().parents[2]
