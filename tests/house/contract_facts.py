@@ -205,3 +205,8 @@ LATER: dict[str, str] = {
     "agent_continue_error": "a run that goes on tells its failure itself",
     "entry_appended": "extensions",
 }
+
+
+def when(name: str) -> str:
+    """What a page says of a name in `LATER`."""
+    return f"never: {LATER[name]}" if name == "agent_continue_error" else f"not yet: {LATER[name]}"

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, get_args
 
 from protocol import events
 from protocol.commands import COMMAND_NAMES, REPLIES
-from tests.house.contract_facts import ANY, BEYOND, CONTRACT, CONTRACT_EVENTS, LATER, Facts
+from tests.house.contract_facts import ANY, BEYOND, CONTRACT, CONTRACT_EVENTS, LATER, Facts, when
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "protocol.md"
@@ -181,7 +181,7 @@ def _table(head: str, rows: Iterable[tuple[str, Claim]], tests: dict[Claim, list
 def _shown_by(claim: Claim, tests: dict[Claim, list[Witness]]) -> str:
     """The first test is enough to follow; a claim may have many."""
     if claim.kind == "event" and claim.what in LATER:
-        return f"not yet: {LATER[claim.what]}"
+        return when(claim.what)
     if claim not in tests:
         return "**nothing**"
     test = tests[claim][0]

@@ -21,7 +21,7 @@ from protocol.messages import ImageContent
 from protocol.validation import allowed
 from tests.house import reference_examples as examples
 from tests.house import reference_texts as texts
-from tests.house.contract_facts import ANY, BEYOND, CONTRACT, LATER
+from tests.house.contract_facts import ANY, BEYOND, CONTRACT, LATER, when
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference.md"
 WIDTH = 110
@@ -117,7 +117,7 @@ def _events() -> Iterator[str]:
     yield "\n## Events\n"
     for name, text in texts.EVENTS.items():
         yield f"### {name}\n"
-        yield _wrapped(text or f"Not sent yet ({LATER[name]}).") + "\n"
+        yield _wrapped(text or f"Not sent ({when(name)}).") + "\n"
         yield _example(kinds[name])
         yield from _about(type(kinds[name]))
 
