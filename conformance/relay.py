@@ -8,6 +8,7 @@ signal. Signals that it gets go to the child. POSIX.
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import threading
@@ -111,6 +112,8 @@ class Relay:
         for stream in (child.stdin, child.stdout, child.stderr):
             stream.close()
         for pump in pumps:
+            pump.others = [other for other in pumps if other is not pump]
+        for pump in pumps:
             pump.thread.start()
         return pumps[1:]
 
@@ -124,11 +127,14 @@ class Relay:
 
 
 class _Pump:
-    """Moves everything from `source` to `sink`. When either side closes its end, so does the other."""
+    """Moves everything from `source` to `sink`. When either side closes its end, so does the other; and since whoever
+    closes one pipe and then writes into another expects that order, the others are looked at before each write."""
 
     def __init__(self, source: int, sink: int, passing: Pass) -> None:
         self._source, self._sink, self._passing = source, sink, passing
+        self.others: list[_Pump] = []
         self._writing = False
+        self._closed = threading.Event()
         self.thread = threading.Thread(target=self._run, daemon=True)
 
     def finish(self) -> None:
@@ -139,23 +145,46 @@ class _Pump:
             if not self._writing:
                 return
 
+    def look(self) -> None:
+        """If nobody reads on the other side any more, return only when the writer's very next write will fail, as it
+        would without us. The pump's own thread closes: a pipe stays open while anybody polls it."""
+        if not self._closed.is_set() and _has_no_reader(self._sink):
+            self._closed.wait(DRAIN)
+
     def _run(self) -> None:
         try:
-            while data := os.read(self._source, _CHUNK):
+            while data := self._read():
                 self._write(self._passing.take(data))
             self._write(self._passing.end())
         except OSError:
             pass  # nobody reads there any more: whoever writes to us is to notice
         finally:
             _give_up(self._source)
+            self._closed.set()
             _give_up(self._sink)
 
+    def _read(self) -> bytes:
+        poll = select.poll()
+        poll.register(self._source, select.POLLIN)
+        poll.register(self._sink, 0)  # only that its reader has gone
+        if any(fd == self._sink for fd, _ in poll.poll()):
+            raise BrokenPipeError
+        return os.read(self._source, _CHUNK)
+
     def _write(self, data: bytes) -> None:
+        for other in self.others:
+            other.look()
         view = memoryview(data)
         self._writing = True
         while view:
             view = view[os.write(self._sink, view) :]
         self._writing = False
+
+
+def _has_no_reader(fd: int) -> bool:
+    poll = select.poll()
+    poll.register(fd, 0)
+    return any(what & select.POLLERR for _, what in poll.poll(0))
 
 
 def _give_up(fd: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -130,6 +131,18 @@ def test_closed_pipes_are_closed_on_the_other_side_too(tmp_path: Path) -> None:
     assert child.wait(30) == 1
 
 
+def test_a_closed_pipe_is_noticed_on_the_other_side_before_anything_is_written(tmp_path: Path) -> None:
+    gone = "poll = select.poll(); poll.register(1, 0); poll.poll(); os.write(2, b'noticed')"
+    child = start(recording_of([sys.executable, "-c", f"import os, select; os.close(0); {gone}"], tmp_path / "a.jsonl"))
+    assert child.stdin and child.stdout and child.stderr
+    poll = select.poll()
+    poll.register(child.stdin, 0)
+    assert poll.poll(20_000)
+    child.stdout.close()
+    assert child.stderr.read() == b"noticed"
+    assert child.wait(30) == 0
+
+
 def test_a_client_that_reads_late_still_gets_everything(tmp_path: Path) -> None:
     talker = "import os\nfor n in range(400): os.write(1, b'%06d' % n + b'x' * 993 + b'\\n')"
     child = start(recording_of([sys.executable, "-c", talker], tmp_path / "talk.jsonl"))
@@ -178,3 +191,12 @@ def test_what_cannot_be_done_is_said_in_one_line(tmp_path: Path) -> None:
         child = start(command)
         out, err = child.communicate(timeout=30)
         assert (child.returncode, out, err.count(b"\n")) == (2, b"", 1) and told in err.decode()
+
+
+def test_the_kit_sees_no_difference_between_the_program_and_the_program_behind_it(atomic: list[str]) -> None:
+    behind = recording_of(atomic[: atomic.index("--provider")], Path(os.devnull))
+    kit = [sys.executable, "-m", "conformance", "run", "--quiet", "--profile", "atomic", "--deadline-factor", "3"]
+    names = ("closed-stdout", "eof-bash", "hup", "term", "kill-nine")
+    only = [word for name in names for word in ("--only", f"lifecycle/{name}")]
+    run = subprocess.run([*kit, *only, "--", *behind], cwd=ROOT, capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout + run.stderr
