@@ -263,12 +263,6 @@ class Agent:
         return [record for record in self.records if matches(record, {"type": "response", "id": id_})]
 
     @property
-    def faults(self) -> list[str]:
-        """What it did so far that no agent may do, each as a sentence."""
-        with self._changed:
-            return list(self._faults)
-
-    @property
     def exit_code(self) -> int | None:
         """None while it runs; minus the signal's number if one killed it."""
         with self._changed:

@@ -163,6 +163,39 @@ def test_a_client_that_does_not_read_takes_nothing_until_it_resumes(agent: Agent
     assert [record["i"] for record in agent.records if record["type"] == "flood"] == [*range(20), *range(500)]
 
 
+def test_a_client_may_read_some_bytes_more_before_it_stops(agent: Agent) -> None:
+    agent.request("echo")
+    agent.stop_reading(after=100)
+    before = agent.cursor
+    last = agent.send("flood", count=500)
+    agent.send("complain", text="never told while the pipe is full")
+    agent.resume_reading()
+    agent.wait({"id": last})
+    agent.stop_reading(after=10)
+    agent.send("write", hex=b'{"type":"short"}\n{"type":"long","text":"more than ten bytes"}\n'.hex())
+    agent.wait_stderr("never told")
+    assert [record["type"] for record in agent.records[before:] if record["type"] in ("short", "long")] == []
+    agent.resume_reading()
+    agent.wait({"type": "long"})
+
+
+def test_a_look_at_all_records_ends_with_what_it_says(agent: Agent) -> None:
+    agent.send("flood", count=3)
+    floods = agent.until(lambda records: [r for r in records if r["type"] == "flood"][2:] or None)
+    assert floods is not None
+    assert [record["i"] for record in floods] == [2]
+    assert agent.until(lambda records: None, deadline=0.05) is None
+
+
+def test_a_look_ends_with_stdout_and_the_exit_code_is_known(child: list[str]) -> None:
+    with Agent(child) as agent:
+        assert agent.exit_code is None
+        agent.terminate(signal.SIGKILL)
+        assert agent.until(lambda records: None, deadline=20) is None
+        agent.wait_exit()
+        assert agent.exit_code == -signal.SIGKILL
+
+
 def test_a_closed_stdout_gives_the_child_a_broken_pipe(agent: Agent) -> None:
     agent.request("echo")
     agent.close_stdout()
