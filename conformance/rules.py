@@ -15,6 +15,7 @@ from conformance.driver import Record
 from conformance.fault import Fault
 from conformance.json_values import ABSENT, shorten
 
+Built = dict[tuple[Any, str], list[str]]  # deltas by the index and the kind of their block
 Check = Callable[[bytes], list[str]]  # what is wrong with a line of stdout by the schema
 
 
@@ -90,12 +91,12 @@ def _commands(talk: Conversation) -> Iterator[tuple[str, Any]]:
 def _shell_deltas(talk: Conversation) -> Iterator[tuple[str, Any]]:
     """Deltas of a request come before its response, and joined they are its output."""
     twice = Counter(key_of(one.id) for one in talk.sent)
-    joined: dict[str, str] = {}
+    said: dict[str, list[str]] = {}
     done: set[str] = set()
     for record in talk.records:
         key = key_of(record.get("id", ABSENT))
         if record.get("type") == "bash_execution_update":
-            joined[key] = joined.get(key, "") + str(record.get("delta"))
+            said.setdefault(key, []).append(str(record.get("delta")))
             if record.get("channel", "stdout") not in ("stdout", "stderr"):
                 yield "a delta of no known channel", record
             if key in done:
@@ -103,7 +104,7 @@ def _shell_deltas(talk: Conversation) -> Iterator[tuple[str, Any]]:
         elif record.get("type") == "response" and record.get("command") in ("bash", "user_bash") and twice[key] == 1:
             done.add(key)
             data = record.get("data") or {}
-            if key in joined and data.get("truncated") is False and joined[key] != data.get("output"):
+            if key in said and data.get("truncated") is False and "".join(said[key]) != data.get("output"):
                 yield "the output of a request is not what its deltas said", record
 
 
@@ -151,7 +152,7 @@ def _messages(talk: Conversation) -> Iterator[tuple[str, Any]]:
     """message_start and message_end alternate, and the deltas between them build the text of the second."""
     for records in _by_process(talk):
         open_: dict[str, Any] | None = None
-        built: dict[Any, str] = {}
+        built: Built = {}
         for record in records:
             type_, message = record.get("type"), record.get("message")
             if type_ == "message_start":
@@ -178,19 +179,19 @@ def _role(record: Record) -> Any:
 _DELTAS = {"text_delta": "text", "thinking_delta": "thinking"}
 
 
-def _build(built: dict[Any, str], event: Any) -> None:
+def _build(built: Built, event: Any) -> None:
     if isinstance(event, dict) and event.get("type") in _DELTAS:
         key = (event.get("contentIndex"), _DELTAS[event["type"]])
-        built[key] = built.get(key, "") + str(event.get("delta"))
+        built.setdefault(key, []).append(str(event.get("delta")))
 
 
-def _agrees(built: dict[Any, str], message: Any) -> bool:
+def _agrees(built: Built, message: Any) -> bool:
     content = message.get("content") if isinstance(message, dict) else None
     if not isinstance(content, list) or message.get("stopReason") in ("error", "aborted"):
         return True
     return all(
         not isinstance(index, int) or index >= len(content) or content[index].get(kind, text) == text
-        for (index, kind), text in built.items()
+        for (index, kind), text in ((key, "".join(deltas)) for key, deltas in built.items())
     )
 
 
