@@ -11,6 +11,7 @@ import asyncio
 import os
 import random
 import re
+import signal
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -135,8 +136,10 @@ class _Stress:
         with suppress(NotImplementedError):
             alive = [each for each in process_table() if each.mark == self._mark and each.pid != os.getpid()]
             tally.left_behind = [each.command for each in alive]
-            for command in tally.left_behind:
-                tally.violated(f"a process was left behind: {command}")
+            for process in alive:
+                tally.violated(f"a process was left behind: {process.command}")
+                with suppress(OSError):
+                    os.kill(process.pid, signal.SIGKILL)
 
     # ---- deltas of shell requests --------------------------------------------------------------------------------
 

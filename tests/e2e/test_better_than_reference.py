@@ -130,19 +130,19 @@ def test_an_abort_in_the_same_write_as_its_prompt_reaches_it(agent: Start) -> No
 
 def test_an_abort_bash_in_the_same_write_as_its_target_reaches_it(agent: Start) -> None:
     with agent() as a:
-        a.send_raw(line("bash", id="b", command="sleep 300") + line("abort_bash", id="x", requestId="b"))
+        a.send_raw(line("bash", id="b", command="sleep 301.5") + line("abort_bash", id="x", requestId="b"))
         assert a.wait({"type": "response", "id": "b"})["data"]["cancelled"] is True
-        assert a.orphans("sleep 300", deadline=5) == []
+        assert a.orphans("sleep 301.5", deadline=5) == []
 
 
 def test_of_two_live_bash_requests_with_one_id_both_are_cancelled(agent: Start) -> None:
     with agent() as a:
-        a.send_raw(2 * line("bash", id="twin", command="echo up; exec sleep 300"))
+        a.send_raw(2 * line("bash", id="twin", command="echo up; exec sleep 301.5"))
         a.wait(lambda _: kinds(a.records).count("bash_execution_update") == 2)
         a.request("abort_bash", requestId="twin")
         a.wait(lambda _: len(a.responses("twin")) == 2)
         assert all(response["data"]["cancelled"] for response in a.responses("twin"))
-        assert a.orphans("sleep 300", deadline=5) == []
+        assert a.orphans("sleep 301.5", deadline=5) == []
 
 
 def test_the_session_is_busy_until_it_has_settled(agent: Start) -> None:

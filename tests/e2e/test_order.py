@@ -260,7 +260,7 @@ def test_an_abort_in_the_text_keeps_what_was_said(agent: Start) -> None:
 @pytest.mark.shows("prompt", events=["tool_execution_update"])
 @pytest.mark.shows("abort", events=["agent_end", "agent_settled"])
 def test_an_abort_in_a_tool_reports_its_result_and_then_ends_the_run(agent: Start, server: ModelServer) -> None:
-    server.script(tool("bash", {"command": "echo up; sleep 300"}, id="t1"), text("never"))
+    server.script(tool("bash", {"command": "echo up; sleep 302.5"}, id="t1"), text("never"))
     with agent() as a:
         a.request("prompt", message="go")
         a.wait({"type": "tool_execution_update"})
@@ -271,7 +271,7 @@ def test_an_abort_in_a_tool_reports_its_result_and_then_ends_the_run(agent: Star
         ]  # fmt: skip
         assert [reply["stopReason"] for reply in said(a.records, "assistant")] == ["toolUse", "aborted"]
         assert len(server.requests) == 1
-        assert a.orphans("sleep 300", deadline=5) == []
+        assert a.orphans("sleep 302.5", deadline=5) == []
 
 
 def test_a_steer_that_an_abort_swallows_gets_a_run_of_its_own(agent: Start, server: ModelServer) -> None:
