@@ -32,7 +32,7 @@ class Choice(Protocol):
 
 class Defaults(Struct, frozen=True):
     """What commands may save as the user's defaults; it goes along from session to session. `levels` are thinking
-    levels by `provider/id`."""
+    levels by `provider/id`. `task_updates`, which is never saved, tells that the client listens to tasks."""
 
     provider: str | None = None
     model: str | None = None
@@ -40,6 +40,7 @@ class Defaults(Struct, frozen=True):
     levels: Mapping[str, ThinkingLevel] = {}
     auto_compaction: bool = True
     auto_retry: bool = True
+    task_updates: bool = False
 
     def level_of(self, model: Model) -> ThinkingLevel:
         """The level that `model` starts at, before it is clamped."""

@@ -24,12 +24,16 @@ if TYPE_CHECKING:
     from actors.model.prompt import Credential, ModelPrompt, RequestOptions
     from actors.session.file import OpenedSession
     from actors.session.surroundings import Surroundings
+    from actors.task.effects import WaitPolicy
+    from actors.task.notice import TaskNotice
+    from actors.task.view import OutputView
     from actors.tool.table import Tool, ToolOutput
     from protocol.codec import Rejected
     from protocol.commands import Command, QueueMode, WithImages
     from protocol.events import AssistantMessageEvent
     from protocol.messages import AssistantMessage, BashExecutionMessage, ToolCall, UserContent
     from protocol.model import Model
+    from protocol.tasks import CancelReceipt, Observation, TaskRecord, TaskResult, YieldReason
 
 
 class Ticket(Struct, frozen=True):
@@ -409,6 +413,25 @@ class PreferenceSaved(Struct, frozen=True):
     """One value of this session is in the settings file, or stderr tells why not."""
 
 
+class TaskChanged(Struct, frozen=True):
+    """A task of this session as it is now. With a notice it is over, and the conversation has to hear of it."""
+
+    record: TaskRecord
+    notice: TaskNotice | None = None
+
+
+class TaskResponse(Struct, frozen=True):
+    """The answer to a command about tasks."""
+
+    response: Record
+
+
+class TasksClosed(Struct, frozen=True):
+    """Nothing is left of the tasks of this owner."""
+
+    scope: str
+
+
 class CatalogAnswered(Struct, frozen=True):
     """The catalogue is done with a command of this session: `response` goes out once `view` is in force."""
 
@@ -435,6 +458,9 @@ SessionMail = (
     | NoMoreCommands
     | PassOn
     | UseCatalog
+    | TaskChanged
+    | TaskResponse
+    | TasksClosed
     | CatalogAnswered
     | PreferenceSaved
     | SurroundingsLoaded
@@ -527,12 +553,14 @@ ModelCallMail = StreamBytes | StreamHead | StreamEnded | CancelCall | Tick
 
 
 class ToolRequest(Struct, frozen=True):
-    """One call of a tool. `call` is the session's number for it, `tool_call` what the model asked for."""
+    """One call of a tool. `call` is the session's number for it, `tool_call` what the model asked for. `tasks` owns
+    what the call starts; without it a command is the call's own."""
 
     call: int
     tool: Tool
     tool_call: ToolCall
     place: ToolPlace
+    tasks: Address[TaskDeskMail] | None = None
 
 
 class ToolPlace(Struct, frozen=True):
@@ -563,7 +591,15 @@ class CancelTool(Struct, frozen=True):
     pass
 
 
-ToolCallMail = ToolUpdated | ToolReturned | MutationGranted | CancelTool
+class TaskAnswer(Struct, frozen=True):
+    """What came of a launch, a wait or a kill: once for each. `outcome` is how the wait ended or what the kill came
+    upon; a text: why it was refused."""
+
+    outcome: Observation | CancelReceipt | str
+    view: OutputView | None = None
+
+
+ToolCallMail = ToolUpdated | ToolReturned | MutationGranted | CancelTool | TaskAnswer
 
 # ---- MutationDesk ------------------------------------------------------------------------------------------------
 
@@ -674,6 +710,205 @@ class BashRecorded(Struct, frozen=True):
 
 
 ShellMail = ShellOutput | ShellExited | CancelShell | BashRecorded | NewHome
+
+# ---- TaskDesk ----------------------------------------------------------------------------------------------------
+
+
+class ShellTaskPlan(Struct, frozen=True):
+    """What a shell task runs, and where. `shell` is the tool that was called; `timeout_s` counts from the start."""
+
+    command: str
+    cwd: str
+    session_id: str
+    environment: Mapping[str, str]
+    timeout_s: int
+    pty: bool = False
+    shell: str = "bash"
+
+
+class LaunchShell(Struct, frozen=True):
+    """Run a command as a task of this owner. `operation` names the launch; `to` hears once how its wait ended."""
+
+    operation: str
+    plan: ShellTaskPlan
+    policy: WaitPolicy
+    to: Address[ToolCallMail]
+
+
+class WaitForTask(Struct, frozen=True):
+    """Observe a task that exists. Without a budget that of the owner counts."""
+
+    task_id: str
+    budget_ms: float | None
+    to: Address[ToolCallMail]
+
+
+class KillTask(Struct, frozen=True):
+    """The `kill` tool: for shell tasks alone."""
+
+    task_id: str
+    to: Address[ToolCallMail]
+
+
+class GiveUp(Struct, frozen=True):
+    """This call was cancelled. A launch that it still waits for is cancelled with it, other tasks run on."""
+
+    call: Address[ToolCallMail]
+
+
+class ReleaseWaits(Struct, frozen=True):
+    """A message for the parent was taken: what it waits for runs on without it."""
+
+    reason: YieldReason
+
+
+class TaskCommand(Struct, frozen=True):
+    """A command of the client about one task. Answered by one `TaskResponse`."""
+
+    ticket: Ticket
+    command: Command
+
+
+class TaskSpawned(Struct, frozen=True):
+    task_id: str
+
+
+class TaskEnded(Struct, frozen=True):
+    """How it ended. What it started may live on."""
+
+    task_id: str
+    result: TaskResult
+    view: OutputView
+
+
+class TaskReaped(Struct, frozen=True):
+    """Nothing that it started is left, and its output is complete."""
+
+    task_id: str
+    view: OutputView
+
+
+class TaskUncleaned(Struct, frozen=True):
+    """What could not be ended in time; `TaskReaped` may still come."""
+
+    task_id: str
+    resources: tuple[str, ...]
+
+
+class TaskOverLimit(Struct, frozen=True):
+    task_id: str
+
+
+class OutputRead(Struct, frozen=True):
+    number: int
+    view: OutputView
+
+
+class InputTyped(Struct, frozen=True):
+    """How much of an input a task took, or the code and text of why not."""
+
+    ticket: Ticket
+    accepted: int
+    error: str | None = None
+
+
+class CloseTasks(Struct, frozen=True):
+    """End everything that is owned here. `TasksClosed` comes when nothing of it is left. With `alone` the session is
+    gone: stop then."""
+
+    alone: bool = False
+
+
+TaskDeskMail = (
+    LaunchShell
+    | WaitForTask
+    | KillTask
+    | GiveUp
+    | ReleaseWaits
+    | TaskCommand
+    | TaskSpawned
+    | TaskEnded
+    | TaskReaped
+    | TaskUncleaned
+    | TaskOverLimit
+    | OutputRead
+    | InputTyped
+    | CloseTasks
+    | Tick
+    | Down
+)
+
+# ---- ShellTask ---------------------------------------------------------------------------------------------------
+
+
+class CommandBegun(Struct, frozen=True):
+    """The process is there."""
+
+
+class CommandOutput(Struct, frozen=True):
+    channel: Literal["stdout", "stderr"]
+    data: bytes
+    ack: Ack | None = None
+
+
+class CommandExited(Struct, frozen=True):
+    """`code` is None after a signal; `error` tells that nothing could be started."""
+
+    code: int | None
+    signal: int | None = None
+    error: str | None = None
+
+
+class CommandSwept(Struct, frozen=True):
+    """Everything that it started is gone and reaped, or, with `left`, not yet: then this comes again."""
+
+    left: tuple[str, ...] = ()
+
+
+class StopCommand(Struct, frozen=True):
+    """End it: SIGTERM first, or `at_once`. With `alone` there is no desk any more: stop when it is gone."""
+
+    at_once: bool = False
+    alone: bool = False
+
+
+class HideOutput(Struct, frozen=True):
+    """Nobody waits for the launch any more: no more snapshots."""
+
+
+class ReadOutput(Struct, frozen=True):
+    """Tell the desk `OutputRead` with this number. `page`: the next page, which is read with it; else the tail."""
+
+    number: int
+    page: bool = False
+
+
+class TypeInput(Struct, frozen=True):
+    """Type this on the task's terminal. `operation` names it: the same one twice is typed once."""
+
+    ticket: Ticket
+    operation: str
+    data: bytes
+
+
+class InputTaken(Struct, frozen=True):
+    """The pump has typed so much; less than it was given means that the terminal is gone."""
+
+    accepted: int
+
+
+ShellTaskMail = (
+    CommandOutput
+    | CommandBegun
+    | CommandExited
+    | CommandSwept
+    | StopCommand
+    | HideOutput
+    | ReadOutput
+    | TypeInput
+    | InputTaken
+    | Tick
+)
 
 # ---- Clock -------------------------------------------------------------------------------------------------------
 

@@ -254,6 +254,40 @@ class AbortBash(_Command, frozen=True):
     request_id: Raw = NO_ID
 
 
+# ---- tasks -------------------------------------------------------------------------------------------------------
+
+
+class GetTasks(_Command, frozen=True):
+    pass
+
+
+class GetTask(_Command, frozen=True):
+    task_id: str
+
+
+class CancelTask(_Command, frozen=True):
+    task_id: str
+
+
+class SendTaskInput(_Command, frozen=True):
+    """`operation_id` names the input: sent twice, it is typed once."""
+
+    task_id: str
+    input: str
+    operation_id: str | None = None
+
+
+class WaitTask(_Command, frozen=True):
+    """Without `budget_ms` it waits until the task has settled."""
+
+    task_id: str
+    budget_ms: Annotated[float, Meta(ge=0)] | None = None
+
+
+class SetTaskSubscription(_Command, frozen=True):
+    enabled: bool
+
+
 # ---- sessions ----------------------------------------------------------------------------------------------------
 
 
@@ -399,6 +433,12 @@ Command = (
     | Bash
     | UserBash
     | AbortBash
+    | GetTasks
+    | GetTask
+    | CancelTask
+    | SendTaskInput
+    | WaitTask
+    | SetTaskSubscription
     | NewSession
     | SwitchSession
     | ImportSession
@@ -433,7 +473,8 @@ INTERRUPTS = frozenset(
         "clear_queue",
     }
 )
-LONG_WORK = frozenset({"bash", "user_bash", "refresh_models"})
+TASK_COMMANDS = frozenset({"get_tasks", "get_task", "cancel_task", "send_task_input", "wait_task"})
+LONG_WORK = frozenset({"bash", "user_bash", "refresh_models"}) | TASK_COMMANDS
 REPLIES = frozenset({"extension_ui_response"})
 ORDERED = COMMAND_NAMES - INTERRUPTS - LONG_WORK - REPLIES
 REPLACEMENTS = frozenset({"new_session", "switch_session", "import_session", "fork", "clone"})

@@ -13,6 +13,7 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
 from protocol.messages import ToolCall, Usage, UserContent
 from protocol.model import Model, ThinkingLevel
+from protocol.tasks import TaskRecord
 
 MessageJson = Annotated[Raw, Meta(extra={"holds": "Message"})]
 ToolResultJson = Annotated[Raw, Meta(extra={"holds": "ToolResultMessage"})]
@@ -215,6 +216,15 @@ class BashExecutionUpdate(Struct, rename="camel", tag_field="type", tag="bash_ex
     id: Raw | UnsetType = UNSET
 
 
+# ---- tasks -------------------------------------------------------------------------------------------------------
+
+
+class TaskUpdate(Struct, rename="camel", tag_field="type", tag="task_update"):
+    """A task as it is now; only after `set_task_subscription`."""
+
+    task: TaskRecord
+
+
 # ---- session and model -------------------------------------------------------------------------------------------
 
 
@@ -355,6 +365,7 @@ Event = (
     | ToolExecutionEnd
     | QueueUpdate
     | BashExecutionUpdate
+    | TaskUpdate
     | SessionInfoChanged
     | EntryAppended
     | ModelChanged

@@ -16,6 +16,7 @@ from protocol.commands import COMMAND_NAMES, QueueMode
 from protocol.events import CompactionReason, EntryJson, MessageJson
 from protocol.json_text import encode
 from protocol.model import Model, ThinkingLevel
+from protocol.tasks import TaskRecord
 
 _MIDDLES = {name: b'"type":"response","command":"' + name.encode() + b'","success":' for name in COMMAND_NAMES}
 
@@ -314,6 +315,33 @@ class BashResult(Struct, rename="camel"):
     truncated: bool
     exit_code: int | UnsetType = UNSET
     full_output_path: str | UnsetType | None = UNSET
+
+
+# ---- tasks -------------------------------------------------------------------------------------------------------
+
+
+class TaskList(Struct):
+    """Data of `get_tasks`, in the order of launch."""
+
+    tasks: list[TaskRecord]
+
+
+class TaskDetail(Struct, rename="camel"):
+    """Data of `get_task`. `tail` is the end of the output, at most 8 KiB, without escape sequences; it is absent when
+    the output is no longer kept."""
+
+    task: TaskRecord
+    command: str | UnsetType = UNSET
+    cwd: str | UnsetType = UNSET
+    timeout_seconds: int | UnsetType = UNSET
+    tail: str | UnsetType = UNSET
+    full_output_path: str | UnsetType = UNSET
+
+
+class InputAccepted(Struct):
+    """Data of `send_task_input`: the bytes that were typed."""
+
+    accepted: int
 
 
 # ---- sessions ----------------------------------------------------------------------------------------------------

@@ -48,14 +48,14 @@ class OutputRef(Struct, rename="camel", frozen=True):
 # ---- results -----------------------------------------------------------------------------------------------------
 
 
-class Completed(Struct, rename="camel", tag_field="kind", tag="completed", frozen=True):
+class TaskCompleted(Struct, rename="camel", tag_field="kind", tag="completed", frozen=True):
     """It ran to its end. A command's exit code may be any."""
 
     output: OutputRef | UnsetType = UNSET
     exit_code: int | UnsetType = UNSET
 
 
-class Failed(Struct, rename="camel", tag_field="kind", tag="failed", frozen=True):
+class TaskFailed(Struct, rename="camel", tag_field="kind", tag="failed", frozen=True):
     """`code` is SpawnFailed, OutputLimitExceeded, CommandKilled, RunnerFailed or AgentFailed."""
 
     code: str
@@ -64,14 +64,14 @@ class Failed(Struct, rename="camel", tag_field="kind", tag="failed", frozen=True
     exit_code: int | UnsetType = UNSET
 
 
-class Cancelled(Struct, rename="camel", tag_field="kind", tag="cancelled", frozen=True):
+class TaskCancelled(Struct, rename="camel", tag_field="kind", tag="cancelled", frozen=True):
     """It was stopped; `cause` is the first one, whatever came after it."""
 
     cause: CancelCause
     output: OutputRef | UnsetType = UNSET
 
 
-TaskResult = Completed | Failed | Cancelled
+TaskResult = TaskCompleted | TaskFailed | TaskCancelled
 
 # ---- the axes ----------------------------------------------------------------------------------------------------
 

@@ -70,7 +70,7 @@ def read_document(document: dict[str, Any], scope: str, warnings: list[str]) -> 
 def unknown_setting(document: dict[str, Any], path: str) -> str | None:
     """The warning for the keys of one file, at `path`, that mean nothing; None when all do."""
     known = {".".join(key.path) for key in KEYS}
-    sections = {name.rpartition(".")[0] for name in known} - {""}
+    sections = {".".join(key.path[:depth]) for key in KEYS for depth in range(1, len(key.path))}
     return told_unknown(path, paths_of(document, sections), known | sections | PATH_LISTS | UNUSED)
 
 
@@ -249,6 +249,9 @@ KEYS: tuple[Key, ...] = (
     Key("cache_retention", ("cacheRetention",), one_of("none", "short", "long")),
     Key("session_dir", ("sessionDir",), path),
     Key("shell_path", ("shellPath",), path),
+    Key("task_wait", ("tasks", "wait", "kind"), one_of("automatic", "until-settled")),
+    Key("task_command_budget_ms", ("tasks", "wait", "commandBudgetMs"), count),
+    Key("task_agent_budget_ms", ("tasks", "wait", "agentBudgetMs"), count),
     Key("shell_command_prefix", ("shellCommandPrefix",), text),
     Key("block_images", ("images", "blockImages"), flag),
     Key("auto_resize_images", ("images", "autoResize"), flag),

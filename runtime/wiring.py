@@ -38,6 +38,9 @@ from actors.mail import (
     SessionMail,
     ShellDeskMail,
     ShellMail,
+    ShellTaskMail,
+    ShellTaskPlan,
+    TaskDeskMail,
     ToolCallMail,
     ToolRequest,
     Woke,
@@ -79,6 +82,8 @@ from runtime.uuid7 import uuid7
 
 if TYPE_CHECKING:
     from actors.model.transport import Transport, TransportSettings
+    from actors.task.launch import CommandLauncher
+    from protocol.tasks import TaskRef
     from runtime.oneshot import OneShotPlan
 
 
@@ -222,6 +227,7 @@ class House:
             catalog_owner=catalog,
             start_queue=self._start_queue,
             start_model_call=partial(self._start_model_call, clock),
+            start_task_desk=partial(self._start_task_desk, clock),
             start_tool_call=partial(self._start_tool_call, mutations, tools),
             now=now_ms,
             uuid4=STAMPS.uuid4,
@@ -271,6 +277,38 @@ class House:
     ) -> Child[ToolCallMail]:
         call = ToolCall(request, session, mutations, tools.start)
         return self._host.start(call, f"tool-call-{request.call}", session, request.call)
+
+    def _start_task_desk(
+        self, clock: Address[ClockMail], scope: str, key: str, session: Address[SessionMail]
+    ) -> Child[TaskDeskMail]:
+        from actors.task.desk import TaskDesk
+        from actors.task.effects import Budgets
+        from actors.task.launch import CommandLauncher
+
+        settings = self._startup.settings
+        wait = Budgets(
+            settings.task_command_budget_ms, settings.task_agent_budget_ms, settings.task_wait == "until-settled"
+        )
+        launcher = CommandLauncher(
+            self._pump, settings.shell_path, settings.shell_command_prefix, _which, time.monotonic, time.sleep
+        )
+        desk = TaskDesk(scope, wait, session, clock, partial(self._start_shell_task, clock, launcher))
+        return self._host.start(desk, key, session, key)
+
+    def _start_shell_task(
+        self,
+        clock: Address[ClockMail],
+        launcher: CommandLauncher,
+        ref: TaskRef,
+        plan: ShellTaskPlan,
+        desk: Address[TaskDeskMail],
+        observer: Address[ToolCallMail],
+    ) -> Child[ShellTaskMail]:
+        from actors.task.shell import ShellTask
+
+        open_log = partial(_open_log, plan.session_id, plan.shell)
+        task = ShellTask(ref, plan, desk, observer, clock, launcher.start, open_log, time.monotonic)
+        return self._host.start(task, ref.task_id, desk, ref.task_id)
 
     def _start_shell(self, writer: Address[WriterMail], run: RunBash, desk: Address[ShellDeskMail]) -> Child[ShellMail]:
         shell = Shell(run.ticket, run.plan, run.home, desk, writer, self._processes.start, _spill, now_ms)
@@ -348,6 +386,18 @@ def _spill(session_id: str) -> Spill:
 
     uid = os.getuid() if hasattr(os, "getuid") else 0
     return Spill(tempfile.gettempdir(), session_id, uid, lambda: os.urandom(8).hex())
+
+
+def _open_log(session_id: str, shell: str) -> tuple[int, str]:
+    """The file of a task's whole output, open, and its path. Raises `OSError`."""
+    import tempfile
+
+    from actors.shell.spill import directory_name, open_private
+
+    uid = os.getuid() if hasattr(os, "getuid") else 0
+    root, folders = tempfile.gettempdir(), (f"atomic-{uid}", directory_name(session_id))
+    name = f"atomic-{shell}-{os.urandom(8).hex()}.log"
+    return open_private(root, folders, name, uid), os.path.join(root, *folders, name)
 
 
 def _which(name: str) -> str | None:

@@ -38,6 +38,9 @@ from actors.mail import (
     SessionMail,
     SurroundingsLoaded,
     Taken,
+    TaskChanged,
+    TaskResponse,
+    TasksClosed,
     Tick,
     ToolEnded,
     ToolProgress,
@@ -53,11 +56,13 @@ from actors.session.history import History
 from actors.session.journal import JournalError
 from actors.session.loop import AgentLoop, Setting
 from actors.session.navigation import Navigation
+from actors.session.notices import Notices
 from actors.session.outbox import Outbox
 from actors.session.queue_side import QueueSide
 from actors.session.requests.dispatch import Requests
 from actors.session.services import Modes, Services
 from actors.session.side_call import SideCalls
+from actors.session.task_side import TaskSide
 from protocol.codec import encode
 from protocol.events import CompactionReason
 from protocol.model import Model, ThinkingLevel
@@ -81,6 +86,8 @@ class Session(Actor[SessionMail]):
         self.aborts: list[Any] = []
         self.fallback: tuple[str | None, Any] = (None, None)
         self.handover = HandOver(self)
+        self.tasks = TaskSide(self)
+        self.notices = Notices(self)
         self._adopted: set[int] = set()
         self._numbers = count(1)
 
@@ -101,6 +108,8 @@ class Session(Actor[SessionMail]):
             self._numbers.__next__,
             self.headroom.before_request,
             self.headroom.cancel_mid_turn,
+            self.tasks.owner,
+            self.notices.was_said,
         )
         self.side_calls = SideCalls(self.services, self.setting, self.outbox, self.me, self._numbers.__next__)
         self.background = Background(self)
@@ -110,6 +119,10 @@ class Session(Actor[SessionMail]):
         self.requests.models.choose(first=self.key == 1)
         if self.key == 1 and self.services.name is not None:
             self.requests.branches.name(self.services.name)
+        self.notices.restore()
+        if self.key == 1:  # others are current only later
+            self.notices.say_quietly()
+            self.outbox.send()
         self._in_order: dict[type[Any], Callable[[Any], None]] = {
             Retire: self.handover.retire,
             DescribeFork: self.handover.describe_fork,
@@ -132,6 +145,9 @@ class Session(Actor[SessionMail]):
             UseCatalog: self._use_catalog,
             CatalogAnswered: self._catalog_answered,
             PreferenceSaved: self._preference_saved,
+            TaskChanged: self.tasks.changed,
+            TaskResponse: self.tasks.answered,
+            TasksClosed: self.tasks.closed,
             SurroundingsLoaded: self.requests.slash.loaded,
             Exported: self.requests.state.exported,
             CompactionWorked: self.compactor.worked,
@@ -150,6 +166,8 @@ class Session(Actor[SessionMail]):
         else:
             in_order = self._in_order[kind]
             self.waiting.in_order(lambda: in_order(mail))
+        if self.notices.owed:
+            self.cycle.tell_notices()
         self.handover.move_on()
         self.outbox.send()
 
@@ -158,6 +176,7 @@ class Session(Actor[SessionMail]):
 
     def last_words(self, unread: list[SessionMail]) -> None:
         self.waiting.stop()
+        self.tasks.abandon()
 
     # -- commands
 
@@ -186,7 +205,7 @@ class Session(Actor[SessionMail]):
     def owes(self) -> bool:
         """Whether something that began here is not over, apart from the run."""
         own = (self.shells, self.catalog_requests, self.saves_owed, self.loads)
-        return any(own) or bool(self.side_calls.owed or self.compactor.working)
+        return any(own) or bool(self.side_calls.owed or self.compactor.working or self.tasks.owes)
 
     def use_model(self, model: Model, level: ThinkingLevel, source: Literal["fallback", "restore"]) -> None:
         try:
@@ -255,5 +274,7 @@ class Session(Actor[SessionMail]):
     def _bury(self, mail: Down) -> None:
         if mail.key == "queue":
             raise RuntimeError("the queue died")  # its session goes with it, and is opened again from its file
-        if not self.side_calls.child_died(mail.key, mail.error):
+        if isinstance(mail.key, str):
+            self.tasks.died(mail.key, mail.error)
+        elif not self.side_calls.child_died(mail.key, mail.error):
             self.loop.child_died(mail.key, mail.error)

@@ -93,7 +93,7 @@ class PromptCycle:
             self._last_injected = injected[-1][1]
             self._session.headroom.recovery.user_said()
         if not self.between_runs:
-            session.loop.taken(injected)
+            session.loop.taken((*session.notices.injected(), *injected))
         elif injected and not session.leaving:
             self.between_runs = False
             session.loop.start((), injected, poll=kind != "steering")
@@ -104,14 +104,40 @@ class PromptCycle:
             self.between_runs = False
             if injected:  # taken just before the queue was emptied: they go with it
                 session.outbox.event(QueueUpdate(list(view.steering), list(view.follow_up)))
-            self._settle(None)
+            self._rest(None)
 
     def _next_from_queue(self, run: Run | None) -> None:
         if self._session.waiting.is_empty:
-            self._settle(run)
+            self._rest(run)
         else:
             self.between_runs = True
             self._session.waiting.tell(TakeMessages("steering", next_run=True))
+
+    def _rest(self, run: Run | None) -> None:
+        """Nothing waits in the queue. What ended in the background meanwhile is still told to the model."""
+        notices = self._session.notices
+        if run is not None and run.is_broken:
+            notices.is_stuck = True
+            self._settle(run)
+        elif notices.may_wake and (injected := notices.injected()):
+            self._session.loop.start((), injected, poll=True)
+        else:
+            notices.say_quietly()
+            self._settle(run)
+
+    def tell_notices(self) -> None:
+        """A background task is over. An idle session tells the model at once, a busy one with the next request."""
+        session = self._session
+        if session.busy or session.leaving or session.notices.is_stuck:
+            return
+        if not session.notices.may_wake:
+            session.notices.say_quietly()
+        elif injected := session.notices.injected():
+            self.busy = True
+            session.headroom.recovery.user_said()
+            session.background.cancel()
+            self._chain = self._new_chain()
+            session.loop.start((), injected, poll=True)
 
     def _swallowed_message(self) -> bool:
         """Whether an abort took a queued message with it: its reply is empty. Then the run goes on once."""

@@ -68,6 +68,9 @@ class HandOver:
             if self._session.modes.get(kind) != mode:
                 self._session.modes[kind] = mode
                 self._session.waiting.tell(SetQueueMode(None, kind, mode))
+        self._session.notices.restore()
+        if not self._session.busy:
+            self._session.notices.say_quietly()
 
     def end_commands(self, mail: NoMoreCommands) -> None:
         self._no_more_commands = True
@@ -79,6 +82,7 @@ class HandOver:
     def _let_go(self) -> None:
         session = self._session
         session.waiting.empty()
+        session.tasks.close()
         session.headroom.refuse_admission("the session was left before the prompt started")
         session.abort()
         session.compactor.cancel()
@@ -87,6 +91,7 @@ class HandOver:
         """Takes the steps that wait for the session to be still."""
         if self._session.busy or self._session.waiting.owes:
             return
+        self._session.tasks.stop_closed()
         if self._reload is not None:
             self._finish_reload(self._reload)
         if self._retiring and not self.told_retired:
@@ -110,4 +115,6 @@ class HandOver:
             self._session.services.desk.tell(SessionReloaded(mail.ticket, str(error)))
             return
         self._session.requests.models.choose(first=False)
+        self._session.notices.restore()
+        self._session.notices.say_quietly()
         self._session.services.desk.tell(SessionReloaded(mail.ticket))

@@ -19,7 +19,7 @@ from actors.session.tree import Tree
 from actors.session.turn import Said
 from protocol.codec import encode
 from protocol.entries import message_line, read_entry
-from protocol.messages import AssistantMessage, Message
+from protocol.messages import AssistantMessage, CustomMessage, Message
 
 
 class History:
@@ -73,7 +73,10 @@ class History:
 
     def say(self, message: Said) -> None:
         """A message of the run: in the file, then in the context."""
-        entry_id = self._append_message(message.raw)
+        if isinstance(message.message, CustomMessage):
+            entry_id = self._append_custom(message.message)
+        else:
+            entry_id = self._append_message(message.raw)
         self.messages.append(ContextMessage(message.raw, entry_id, message.message))
 
     def record(self, message: Message, raw: bytes, *, wait: bool) -> None:
@@ -103,6 +106,13 @@ class History:
         """The same, if it is a reply: a compaction may have made it part of the boundary's text."""
         if self.messages and isinstance(self.messages[-1].message(), AssistantMessage):
             self.drop_last()
+
+    def _append_custom(self, message: CustomMessage) -> str:
+        """Custom messages have an entry of their own."""
+        kind, shown = message.custom_type, message.display
+        return self.append(
+            "custom_message", customType=kind, content=message.content, display=shown, details=message.details
+        )
 
     def _append_message(self, raw: bytes) -> str:
         entry_id = self.tree.new_id(self._uuid4)

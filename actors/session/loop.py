@@ -22,6 +22,7 @@ from actors.mail import (
     ReplyEnded,
     ReplyStarted,
     SessionMail,
+    TaskDeskMail,
     ToolCallMail,
     ToolEnded,
     ToolPlace,
@@ -55,7 +56,7 @@ from actors.session.turn import (
 )
 from protocol.codec import encode
 from protocol.events import AgentEnd, QueueUpdate, ToolExecutionUpdate
-from protocol.messages import AssistantMessage, ToolCall, Usage
+from protocol.messages import AssistantMessage, CustomMessage, ToolCall, Usage
 from protocol.model import Model, ThinkingLevel
 
 
@@ -81,7 +82,8 @@ class AgentLoop:
     """`before_request` tells whether a request that follows tool results has to wait for `go_on`, and `cancel_wait`
     ends that wait, if there is one. `poll` asks the queue; `replied` tells what event follows a reply's `message_end`;
     `will_retry` whether a run that ends is tried again; `finished` hears that it is over, after its `agent_end` has
-    been told. `next_number` gives numbers for requests and calls that nothing else in the session has."""
+    been told. `next_number` gives numbers for requests and calls that nothing else in the session has. `tasks`
+    owns what tools leave running; `said_custom` hears of each custom message that is in the file."""
 
     def __init__(
         self,
@@ -97,6 +99,8 @@ class AgentLoop:
         next_number: Callable[[], int],
         before_request: Callable[[], bool],
         cancel_wait: Callable[[], bool],
+        tasks: Callable[[], Address[TaskDeskMail]],
+        said_custom: Callable[[CustomMessage], None],
     ) -> None:
         self._services = services
         self._history = history
@@ -111,6 +115,8 @@ class AgentLoop:
         self._next_number = next_number
         self._before_request = before_request
         self._cancel_wait = cancel_wait
+        self._tasks = tasks
+        self._said_custom = said_custom
         self._reply_call: tuple[int, Child[ModelCallMail]] | None = None
         self._tools: dict[int, tuple[int, ToolCall, Child[ToolCallMail]]] = {}
         self.specs = tuple(ToolSpec(tool.name, tool.description, tool.parameters) for tool in services.tools.values())
@@ -221,6 +227,8 @@ class AgentLoop:
             self._do(run.broken(str(error)))
             return False
         run.kept(message)
+        if isinstance(message.message, CustomMessage):
+            self._said_custom(message.message)
         return True
 
     def _call_model(self, run: Run) -> None:
@@ -254,7 +262,8 @@ class AgentLoop:
             model is not None and "image" in model.input,
             self._setting.surroundings.tools,
         )
-        request = ToolRequest(number, self._services.tools[call.name], call, where)
+        tool = self._services.tools[call.name]
+        request = ToolRequest(number, tool, call, where, self._tasks() if tool.owned else None)
         self._tools[number] = (place, call, self._services.start_tool_call(request, self._me))
 
     def _cancel_work(self) -> None:

@@ -61,7 +61,7 @@ class QueueSide:
 
     def poll(self, kind: QueueKind) -> None:
         if self.is_empty:
-            self._session.loop.taken(())
+            self._session.loop.taken(self._session.notices.injected())
         else:
             self.tell(TakeMessages(kind))
 
@@ -80,6 +80,7 @@ class QueueSide:
         self._run_deferred()
 
     def changed(self, mail: QueueChanged) -> None:
+        steers = len(mail.view.steering) > len(self.view.steering) and not mail.view.paused
         self._answered(mail.view)
         if (
             mail.announce and mail.ticket is not None and not self._session.handover.told_retired
@@ -89,6 +90,8 @@ class QueueSide:
             self._session.outbox.accepted(mail.ticket, "queued")
         elif mail.ticket is not None:
             self._session.outbox.ok(mail.ticket, _queue_data(mail))
+        if steers:
+            self._session.tasks.release()
         self._run_deferred()
 
     def _answered(self, view: QueueView) -> None:

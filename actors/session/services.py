@@ -21,6 +21,7 @@ from actors.mail import (
     SessionDeskMail,
     SessionMail,
     ShellDeskMail,
+    TaskDeskMail,
     Ticket,
     ToolCallMail,
     ToolRequest,
@@ -58,6 +59,7 @@ class Services(Struct, frozen=True):
     catalog_owner: Address[CatalogMail]
     start_queue: Callable[[Address[SessionMail], Modes], Child[QueueMail]]
     start_model_call: Callable[[ModelRequest, Address[SessionMail]], Child[ModelCallMail]]
+    start_task_desk: Callable[[str, str, Address[SessionMail]], Child[TaskDeskMail]]
     start_tool_call: Callable[[ToolRequest, Address[SessionMail]], Child[ToolCallMail]]
     now: Callable[[], int]
     uuid4: Callable[[], str]

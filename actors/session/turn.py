@@ -94,7 +94,8 @@ class Finish(Struct, frozen=True):
 
 Effect = Emit | Keep | Replied | CallModel | RunTools | Poll | CancelWork | Finish
 Effects = list[Effect]
-Injected = tuple[tuple[QueueUpdate, Said], ...]
+Injected = tuple[tuple[QueueUpdate | None, Said], ...]
+"""Messages that join a run, each with what is left of the queue then; None: it was not in the queue."""
 Phase = Literal["polling", "replying", "working", "over"]
 
 
@@ -311,7 +312,7 @@ def _say(message: Said) -> Effects:
 def _inject(injected: Injected) -> Effects:
     effects: Effects = []
     for update, message in injected:
-        effects += [Emit(update), *_say(message)]
+        effects += [*([] if update is None else [Emit(update)]), *_say(message)]
     return effects
 
 

@@ -77,10 +77,22 @@ class Leader:
 
     def kill(self) -> None:
         """Kills the whole family; nobody once `close` was called."""
+        self._signal(lambda: kill_family(self.pid, self._census))
+
+    def terminate(self) -> None:
+        """Asks the group to end, with SIGTERM (Windows knows none: there it is killed); nobody once `close` was
+        called."""
+        self._signal(lambda: ask_group(self.pid, self._census))
+
+    def members(self) -> list[int]:
+        """The pids of the session that still run, without the leader; none once `close` was called."""
+        return [] if self._closed else live_members(self.pid, self._census)
+
+    def _signal(self, send: Callable[[], None]) -> None:
         self._killers.append(None)
         try:
             if not self._closed:
-                kill_family(self.pid, self._census)
+                send()
         finally:
             self._killers.pop()
             if self._closed:
@@ -105,6 +117,9 @@ if sys.platform == "win32":
     def is_live_member(pid: int, leader: int) -> bool:
         return False
 
+    def ask_group(leader: int, census: Census) -> None:
+        kill_family(leader, census)
+
     def kill_family(leader: int, census: Census) -> None:
         """Ends `leader` and its descendants, as far as their parents live to be asked."""
         import psutil
@@ -124,6 +139,14 @@ else:
     def is_live_member(pid: int, leader: int) -> bool:
         """Whether `pid` is one of `live_members(leader)`, without a look at any other process."""
         return pid != leader and _session_of(pid) == leader and not _is_zombie(pid)
+
+    def ask_group(leader: int, census: Census) -> None:
+        """SIGTERM to the group, and to what was started below it in other sessions; that list is taken first, since
+        orphans are init's."""
+        strays = [pid for pid in _below([leader]) if _session_of(pid) != leader]
+        _send(os.killpg, leader, signal.SIGTERM)
+        for pid in strays:
+            _send(os.kill, pid, signal.SIGTERM)
 
     def kill_family(leader: int, census: Census) -> None:
         """SIGKILL to the group, the session and the descendants of the unreaped child `leader`: nothing survives to

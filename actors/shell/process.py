@@ -28,6 +28,7 @@ __all__ = [
     "check_cwd",
     "check_text",
     "choose_shell",
+    "powershell_argv",
     "shell_argv",
 ]
 
@@ -66,6 +67,11 @@ class Process:
     def killed(self) -> bool:
         """Whether `kill` was called, before the start, during the run or after the exit."""
         return self._killed
+
+    @property
+    def leader(self) -> Leader | None:
+        """The child, once it has started."""
+        return self._leader
 
     def start(self, spec: ProcessSpec) -> bool:
         """Starts the child; stdin is /dev/null. False when it was killed before. Raises SpawnError."""
@@ -190,6 +196,12 @@ def choose_shell(shell_path: str | None, which: Callable[[str], str | None]) -> 
 def shell_argv(shell: str, command: str, prefix: str | None = None) -> tuple[str, ...]:
     """`shell -c command`, with the configured prefix, if any, on its own line before the command."""
     return (shell, "-c", f"{prefix}\n{command}" if prefix else command)
+
+
+def powershell_argv(command: str) -> tuple[str, ...]:
+    """Windows PowerShell, told to write UTF-8."""
+    utf8 = "[Console]::OutputEncoding = [Text.Encoding]::UTF8"
+    return ("powershell.exe", "-NoProfile", "-NonInteractive", "-Command", f"{utf8}\n{command}")
 
 
 def _shorten(value: str) -> str:

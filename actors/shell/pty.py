@@ -13,7 +13,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from actors.shell.group import Leader
+from actors.shell.group import Census, Leader
 from actors.shell.pipes import READ_BYTES, Exit, OnOutput, peek_exit
 from actors.shell.process import ProcessSpec, SpawnError, check_cwd, check_text
 
@@ -46,9 +46,10 @@ def open_pty(spec: ProcessSpec, columns: int = COLUMNS, rows: int = ROWS) -> Any
 class Terminal:
     """One command on a terminal, started at most once; threads as for `Process`."""
 
-    __slots__ = ("_killed", "_leader", "_pty")
+    __slots__ = ("_census", "_killed", "_leader", "_pty")
 
-    def __init__(self) -> None:
+    def __init__(self, census: Census | None = None) -> None:
+        self._census = census
         self._pty: Any = None
         self._leader: Leader | None = None
         self._killed = False
@@ -58,12 +59,23 @@ class Terminal:
         """Whether `kill` was called, at any time."""
         return self._killed
 
+    @property
+    def leader(self) -> Leader | None:
+        """The command, once it has started."""
+        return self._leader
+
+    def write(self, data: bytes) -> int:
+        """Types `data`; how much of it was taken. May block while the command does not read. Raises `OSError`."""
+        if sys.platform == "win32":
+            return int(self._pty.write(data.decode(errors="replace")) or len(data))
+        return os.write(self._pty.fd, data)
+
     def start(self, spec: ProcessSpec, columns: int = COLUMNS, rows: int = ROWS) -> bool:
         """Starts the command. False when it was killed before. Raises SpawnError."""
         if self._killed:
             return False
         pty = self._pty = open_pty(spec, columns, rows)
-        self._leader = Leader(pty.pid, lambda: _reap(pty))
+        self._leader = Leader(pty.pid, lambda: _reap(pty), self._census)
         if self._killed:
             self.kill()
         return True

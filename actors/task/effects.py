@@ -88,7 +88,8 @@ class Changed(Struct, frozen=True):
 
 
 class Announce(Struct, frozen=True):
-    """The task is over and its parent did not see it: a completion notice is due. Once for each task."""
+    """The record of the task is another one: it is over, and its parent did not see it. A completion notice is due.
+    Once for each task."""
 
     task_id: str
 

@@ -146,7 +146,7 @@ class TaskOwner:
         task = self.task(task_id)
         if task.is_reaped:
             return []
-        effects = self._settle_active(task) if task.reap() else [Changed(task_id), *self._announce(task)]
+        effects = self._settle_active(task) if task.reap() else self._changed(task)
         return effects + self._close_when_done()
 
     def cleanup_failed(self, task_id: str, resources: tuple[str, ...]) -> Effects:
@@ -177,13 +177,15 @@ class TaskOwner:
     def _settle(self, task: Task) -> Effects:
         self._sequence += 1
         task.terminal_sequence = self._sequence
-        return [*self.watching.settled(task), Changed(task.id), *self._announce(task)]
+        resolved = self.watching.settled(task)
+        return [*self._changed(task), *resolved]
 
-    def _announce(self, task: Task) -> Effects:
-        """A stopped task is told of only when it is certain that nothing of it runs."""
-        is_due = task.result is not None and (task.is_reaped or not isinstance(task.result, t.Cancelled))
+    def _changed(self, task: Task) -> Effects:
+        """The notice, if it is due, comes with the change and before all who waited: nobody hears earlier that it is
+        over. A stopped task is told of only when it is certain that nothing of it runs."""
+        is_due = task.result is not None and (task.is_reaped or not isinstance(task.result, t.TaskCancelled))
         if not (is_due and task.was_background) or task.is_told:
-            return []
+            return [Changed(task.id)]
         task.is_told = True
         return [Announce(task.id)]
 
@@ -271,5 +273,5 @@ def _is_live(task: Task) -> bool:
 
 def _receipt(task: Task) -> t.CancelReceipt:
     decision: Literal["already-settled", "cancellation-requested"]
-    decision = "cancellation-requested" if isinstance(task.result, t.Cancelled) else "already-settled"
+    decision = "cancellation-requested" if isinstance(task.result, t.TaskCancelled) else "already-settled"
     return t.CancelReceipt(task.id, decision, task.execution, task.cleanup)

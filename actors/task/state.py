@@ -123,7 +123,7 @@ class Task:
         after = self._step("cancel")
         self.attention = t.Attention()
         if was == "queued":
-            self.execution = t.Settled(t.Cancelled(cause, self.output))
+            self.execution = t.Settled(t.TaskCancelled(cause, self.output))
             self.cleanup = t.CleanupReaped()
         elif was == "running":
             self.execution = t.Cancelling(cause)
@@ -154,7 +154,7 @@ class Task:
         if isinstance(was, t.Cancelling):
             over = was.cause == "output-limit"
             code = "OutputLimitExceeded"
-            stopped = t.Failed(code, OVER_LIMIT, self.output) if over else t.Cancelled(was.cause, self.output)
+            stopped = t.TaskFailed(code, OVER_LIMIT, self.output) if over else t.TaskCancelled(was.cause, self.output)
             self.execution = t.Settled(stopped)
             return True
         return False
@@ -173,7 +173,7 @@ class Task:
 
     # -- questions to the user or the parent
 
-    def ask(self, request_id: str) -> None:
+    def inquire(self, request_id: str) -> None:
         """A question of the task is open."""
         if self.phase == "settled":
             raise Refused("TaskTerminal")
@@ -206,9 +206,9 @@ class Task:
                 return "stopping"
             case t.Running():
                 return "inputNeeded" if self.attention.kind == "input-needed" else "running"
-            case t.Settled(t.Cancelled()):
+            case t.Settled(t.TaskCancelled()):
                 return "stopped"
-            case t.Settled(t.Completed(exit_code=code)):
+            case t.Settled(t.TaskCompleted(exit_code=code)):
                 return "failed" if self.launch.kind == "command" and code else "completed"
             case _:
                 return "failed"

@@ -2,6 +2,7 @@
 
 It owns the arguments and the cancel flag. Exactly one `ToolEnded` comes of it. A tool that changes a file first gets
 that file for itself from the MutationDesk, and gives it back only when the tool has really ended, cancelled or not.
+Where the session owns tasks, a shell command is one of them, and the call is no more than its observer.
 """
 
 from __future__ import annotations
@@ -13,10 +14,13 @@ from actors.base import Actor, Address
 from actors.mail import (
     AcquireMutation,
     CancelTool,
+    GiveUp,
     MutationDeskMail,
     MutationGranted,
     ReleaseMutation,
     SessionMail,
+    TaskAnswer,
+    TaskDeskMail,
     ToolCallMail,
     ToolEnded,
     ToolProgress,
@@ -24,7 +28,7 @@ from actors.mail import (
     ToolReturned,
     ToolUpdated,
 )
-from actors.tool.table import ABORTED, ToolOutput
+from actors.tool.table import ABORTED, ToolFailure, ToolOutput
 from protocol.messages import TextContent
 
 
@@ -57,10 +61,13 @@ class ToolCall(Actor[ToolCallMail]):
         self._mutations = mutations
         self._start_tool = start_tool
         self._running: RunningTool | None = None
-        self._told = False
+        self._told = self._ordered = False
         self._path: str | None = None
 
     def begin(self) -> None:
+        if self._request.tool.owned and self._request.tasks is not None:
+            self._order(self._request.tasks)
+            return
         self._path = self._request.tool.mutates(self._request.tool_call.arguments, self._request.place.cwd)
         if self._path is None:
             self._running = self._start_tool(self._request, self.me)
@@ -79,6 +86,11 @@ class ToolCall(Actor[ToolCallMail]):
             case MutationGranted():
                 if not self._told:
                     self._running = self._start_tool(self._request, self.me)
+            case TaskAnswer():
+                from actors.tool.shell_call import output as said
+
+                self._end(said(self._request, mail))
+                self.me.stop()
             case CancelTool():
                 self._cancel()
             case _:
@@ -87,10 +99,30 @@ class ToolCall(Actor[ToolCallMail]):
     def last_words(self, unread: list[ToolCallMail]) -> None:
         if self._running is not None:
             self._running.cancel()
+        self._give_up()
         self._release()
 
+    def _order(self, tasks: Address[TaskDeskMail]) -> None:
+        """What the call starts belongs to the session's tasks; their desk answers."""
+        from actors.tool.shell_call import order
+
+        try:
+            tasks.tell(order(self._request, self.me))
+            self._ordered = True
+        except ToolFailure as refused:
+            self._end(ToolOutput([TextContent(str(refused))], is_error=True))
+            self.me.stop()
+
+    def _give_up(self) -> None:
+        if self._ordered and not self._told and self._request.tasks is not None:
+            self._request.tasks.tell(GiveUp(self.me))
+
     def _cancel(self) -> None:
-        """A cancelled tool that is still at work keeps its file until it has returned."""
+        """A cancelled tool that is still at work keeps its file until it has returned. The desk answers what it is
+        asked to give up: a launch with the output so far, once nothing of it is left."""
+        if self._ordered:
+            self._give_up()
+            return
         if self._running is None:
             self._release()
             self._end(CANCELLED)

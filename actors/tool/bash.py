@@ -1,5 +1,6 @@
-"""The `bash` tool: one command, its output as it comes, and how it ended.
+"""The `bash` tool where nobody owns tasks: one command, its output as it comes, and how it ended.
 
+Where a session owns its tasks the command is one of them instead (`actors.tool.shell_call`).
 The child's pipes are read by a thread of their own, which hands bounded chunks over a queue; all state belongs to the
 thread that runs the tool, and its waits on the queue keep both the pace of the snapshots and the time-out. A command
 that left background processes is handed to `ToolContext.leave_behind`. Source: `tasks.md` 1.8, `rpc.md` 5.5.
@@ -8,39 +9,37 @@ that left background processes is handed to `ToolContext.leave_behind`. Source: 
 from __future__ import annotations
 
 import math
-import re
 from queue import Empty, Queue
 from typing import Any
 
 import msgspec
 
-from actors.shell.environment import SESSION_VARIABLES
 from actors.shell.output import Decoder, Tail
-from actors.shell.process import Exit, Process, ProcessSpec, SpawnError, choose_shell, shell_argv
+from actors.shell.process import Exit, Process, ProcessSpec, SpawnError, choose_shell, powershell_argv, shell_argv
 from actors.shell.pty import Terminal, wants_pty
 from actors.shell.truncate import ABORT_NOTE, MAX_BYTES, bash_tool_text, exit_note, timeout_note
-from actors.tool.schema import number, shorten
+from actors.tool.schema import number
+from actors.tool.shell_call import environment, refused_without_owner, timeout_seconds
 from actors.tool.table import ToolContext, ToolFailure, ToolOutput
 from protocol.messages import TextContent
 
-DEFAULT_TIMEOUT_S, MAX_TIMEOUT_S = 300, 3600
 SNAPSHOT_S = 0.1
 # 64 KiB each: the command waits once this much is unread.
 QUEUED_CHUNKS = 16
-_ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_PROTECTED = SESSION_VARIABLES | {"AI_AGENT"}
 
 Chunks = Queue[tuple[str, bytes] | Exit]
 
 
-def run(context: ToolContext, arguments: dict[str, Any]) -> ToolOutput:
+def run(context: ToolContext, arguments: dict[str, Any], *, powershell: bool = False) -> ToolOutput:
     """Details: `timeoutSeconds`, `requestedTimeoutSeconds`, `wallTimeMs`, `exitCode`, `truncation`, `fullOutputPath`.
 
     Raises `ToolFailure`, with the output so far, once cancelled or timed out.
     """
     requested = number(arguments, "timeout")
     seconds = timeout_seconds(requested)
-    spec, terminal = _plan(context, arguments)
+    if (refusal := refused_without_owner(arguments)) is not None:
+        raise ToolFailure(refusal)
+    spec, terminal = _plan(context, arguments, powershell)
     process = Terminal() if terminal else Process()
     output = _Output(context)
     started = context.now()
@@ -62,29 +61,7 @@ def run(context: ToolContext, arguments: dict[str, Any]) -> ToolOutput:
     return _result(context, ended, timed_out, output, path, details)
 
 
-def timeout_seconds(requested: float | None) -> int:
-    """Whole seconds, at least 1; never clamped from above. Raises `ToolFailure`."""
-    if requested is None:
-        return DEFAULT_TIMEOUT_S
-    if not (math.isfinite(requested) and 0 < requested <= MAX_TIMEOUT_S):
-        raise ToolFailure(
-            f"Invalid timeout {requested:g}: timeout must be a finite number greater than 0 "
-            f"and no more than {MAX_TIMEOUT_S} seconds"
-        )
-    return max(math.floor(requested), 1)
-
-
-def environment(session: dict[str, str], extra: dict[str, str]) -> dict[str, str]:
-    """The session's variables with the caller's, who cannot fake those that tell the session. Raises `ToolFailure`."""
-    for name, value in extra.items():
-        if not _ENV_NAME.fullmatch(name):
-            raise ToolFailure(f"Invalid bash env name: {name if name.isprintable() else shorten(name)}")
-        if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
-            raise ToolFailure(f"Invalid bash env value of {name}: it holds a NUL character or a lone surrogate")
-    return session | {name: value for name, value in extra.items() if name not in _PROTECTED}
-
-
-def _plan(context: ToolContext, arguments: dict[str, Any]) -> tuple[ProcessSpec, bool]:
+def _plan(context: ToolContext, arguments: dict[str, Any], powershell: bool) -> tuple[ProcessSpec, bool]:
     from shutil import which
 
     variables = environment(context.environment(), arguments.get("env") or {})
@@ -93,7 +70,8 @@ def _plan(context: ToolContext, arguments: dict[str, Any]) -> tuple[ProcessSpec,
         shell = choose_shell(context.shell_path, lambda name: which(name, path=variables.get("PATH", "")))
     except SpawnError as error:
         raise ToolFailure(str(error)) from None
-    argv = shell_argv(shell, arguments["command"], context.shell_prefix)
+    command = arguments["command"]
+    argv = powershell_argv(command) if powershell else shell_argv(shell, command, context.shell_prefix)
     spec = ProcessSpec(argv, context.resolve(cwd) if cwd else context.cwd, variables)
     return spec, wants_pty(arguments.get("pty") is True, variables)
 

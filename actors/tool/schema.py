@@ -35,6 +35,8 @@ def check_arguments(tool: Tool, arguments: dict[str, Any]) -> str | None:
     A number may come as a string of digits, and an optional property as null. Never raises.
     """
     try:
+        if (told := tool.fault(arguments)) is not None:
+            return told
         fault = next(_faults(arguments, tool.parameters, ""), None)
     except Exception as error:
         fault = f"arguments could not be checked: {type(error).__name__}"

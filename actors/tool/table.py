@@ -7,6 +7,7 @@ start. `Tool.run` blocks and belongs in a pump thread; it returns a `ToolOutput`
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from actors.shell.process import Process
     from actors.shell.spill import Spill
 
-DEFAULT_TOOLS = ("read", "bash", "edit", "write", "find", "search")
+_POWERSHELL = ("powershell",) if sys.platform == "win32" else ()
+DEFAULT_TOOLS = ("read", "bash", *_POWERSHELL, "edit", "write", "find", "search", "kill")
 ABORTED = "Operation aborted"
 
 
@@ -145,7 +147,9 @@ class ToolContext:
 
 class Tool(Struct, frozen=True):
     """One tool. `parameters` is a JSON schema. `mutates(arguments, cwd)` is the real path of the file whose mutations
-    must wait for each other, or `None`; it never raises. `parallel` false makes its whole batch sequential."""
+    must wait for each other, or `None`; it never raises. `parallel` false makes its whole batch sequential. `fault`
+    says why arguments do not go together, before the schema is asked. An `owned` tool leaves its work to the session's
+    tasks, where there are any."""
 
     name: str
     description: str
@@ -154,6 +158,8 @@ class Tool(Struct, frozen=True):
     run: Callable[[ToolContext, dict[str, Any]], ToolOutput]
     mutates: Callable[[dict[str, Any], str], str | None]
     parallel: bool = True
+    fault: Callable[[dict[str, Any]], str | None] = lambda arguments: None
+    owned: bool = False
 
 
 def text_output(text: str, details: Any = UNSET) -> ToolOutput:
@@ -219,25 +225,16 @@ def builtin_tools() -> dict[str, Tool]:
             _lazy("read"),
             _nothing,
         ),
+        _shell_tool("bash"),
         Tool(
-            "bash",
-            "Run a shell command and return its output, stdout and stderr together. Only the last 3000 lines or "
-            "50 KB are shown; the note then names the file that holds everything. Standard input is empty.",
-            "Run shell commands",
-            _schema(
-                ("command",),
-                command=_string("Command line for the shell"),
-                timeout=_number("Seconds, 1 to 3600; 300 if left out"),
-                env={
-                    "type": "object",
-                    "additionalProperties": {"type": "string"},
-                    "description": "Extra environment variables",
-                },
-                cwd=_string("Directory to run in; the working directory if left out"),
-                pty=_switch("Run in a pseudo-terminal, for programs that need one"),
-            ),
-            _lazy("bash"),
+            "kill",
+            "Stop a shell command that runs in the background. Takes the task id that bash gave, not a process id. The "
+            "answer tells what was asked for, not that it has ended: a notice follows when nothing of it is left.",
+            "Stop background commands",
+            _schema(("id",), id=_string("Task id")),
+            _lazy("kill"),
             _nothing,
+            owned=True,
         ),
         Tool(
             "edit",
@@ -315,4 +312,49 @@ def builtin_tools() -> dict[str, Tool]:
             _nothing,
         ),
     )
-    return {tool.name: tool for tool in tools}
+    shells = (_shell_tool("powershell"),) if sys.platform == "win32" else ()
+    return {tool.name: tool for tool in (*tools, *shells)}
+
+
+def _shell_tool(name: str) -> Tool:
+    def fault(arguments: dict[str, Any]) -> str | None:
+        found: str | None = import_module("actors.tool.shell_call").fault(name, arguments)
+        return found
+
+    return Tool(
+        name,
+        "Run a shell command and return its output, stdout and stderr together. Only the last 3000 lines or "
+        "50 KB are shown; the note then names the file that holds everything. Standard input is empty. A command that "
+        "runs for more than some 10 seconds goes on in the background: the answer then gives its task id, and a notice "
+        "comes when it has ended, so do not start it again. Action wait with that id shows what it has put out since, "
+        "or waits for its end. What a command leaves running ends with it: run a server with wait kind background.",
+        "Run shell commands",
+        _schema(
+            command=_string("Command line for the shell"),
+            timeout=_number("Seconds until the command is stopped, 1 to 3600; 300 if left out"),
+            env={
+                "type": "object",
+                "additionalProperties": {"type": "string"},
+                "description": "Extra environment variables",
+            },
+            cwd=_string("Directory to run in; the working directory if left out"),
+            pty=_switch("Run in a pseudo-terminal, for programs that need one"),
+            wait={
+                "type": "object",
+                "description": "How long to wait before the command goes on in the background; best left out",
+                "properties": {
+                    "kind": {"type": "string", "enum": ["background", "foreground"]},
+                    "budgetMs": {"type": "number", "minimum": 0, "description": "Milliseconds, foreground only"},
+                },
+                "required": ["kind"],
+                "additionalProperties": False,
+            },
+            action={"type": "string", "enum": ["wait"], "description": "Observe a task instead of running a command"},
+            id=_string("With action wait: the task id"),
+            budgetMs=_number("With action wait: milliseconds to wait at most; 0 only looks", minimum=0),
+        ),
+        _lazy(name),
+        _nothing,
+        fault=fault,
+        owned=True,
+    )

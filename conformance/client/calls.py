@@ -20,6 +20,7 @@ from conformance.client.records import Response, any_value
 from conformance.client.shapes import read_data
 from protocol import commands as c
 from protocol import responses as r
+from protocol import tasks as t
 from protocol.json_text import BadJson
 from protocol.messages import ImageContent
 from protocol.model import Model, ThinkingLevel
@@ -276,6 +277,39 @@ def abort_bash(request_id: str | None = None) -> Call[None]:
     """Without an id all shell requests are cancelled."""
     raw = c.NO_ID if request_id is None else msgspec.Raw(msgspec.json.encode(request_id))
     return _none(c.AbortBash(request_id=raw), "slow")
+
+
+# ---- tasks -------------------------------------------------------------------------------------------------------
+
+
+def get_tasks() -> Call[r.TaskList]:
+    return _data(c.GetTasks(), r.TaskList)
+
+
+def get_task(task_id: str) -> Call[r.TaskDetail]:
+    return _data(c.GetTask(task_id=task_id), r.TaskDetail)
+
+
+def cancel_task(task_id: str) -> Call[t.CancelReceipt]:
+    """Asks for the end of a task, and does not wait for it."""
+    return _data(c.CancelTask(task_id=task_id), t.CancelReceipt)
+
+
+def send_task_input(task_id: str, input: str, operation_id: str | None = None) -> Call[r.InputAccepted]:
+    """Types at a task on a terminal; a line needs its line feed."""
+    return _data(c.SendTaskInput(task_id=task_id, input=input, operation_id=operation_id), r.InputAccepted)
+
+
+def wait_task(task_id: str, budget_ms: float | None = None) -> Call[t.Observation]:
+    """Until the task has settled, or for `budget_ms` milliseconds."""
+    command = c.WaitTask(task_id=task_id, budget_ms=budget_ms)
+    observation: Any = t.Observation  # a union, which no type variable takes
+    return _data(command, observation, "open")
+
+
+def set_task_subscription(enabled: bool) -> Call[None]:
+    """Whether `task_update` comes."""
+    return _none(c.SetTaskSubscription(enabled=enabled))
 
 
 # ---- sessions ----------------------------------------------------------------------------------------------------

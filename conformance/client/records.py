@@ -80,6 +80,7 @@ KnownEvent = (
     | e.ToolExecutionEnd
     | e.QueueUpdate
     | e.BashExecutionUpdate
+    | e.TaskUpdate
     | e.SessionInfoChanged
     | e.EntryAppended
     | e.ModelChanged

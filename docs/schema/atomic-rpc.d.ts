@@ -387,6 +387,56 @@ export interface AbortBashCommand {
   id?: RequestId;
 }
 
+/** Command get_tasks. */
+export interface GetTasksCommand {
+  type: "get_tasks";
+  id?: RequestId;
+}
+
+/** Command get_task. */
+export interface GetTaskCommand {
+  type: "get_task";
+  taskId: string;
+  id?: RequestId;
+}
+
+/** Command cancel_task. */
+export interface CancelTaskCommand {
+  type: "cancel_task";
+  taskId: string;
+  id?: RequestId;
+}
+
+/**
+ * Command send_task_input.
+ * `operationId` names the input: sent twice, it is typed once.
+ */
+export interface SendTaskInputCommand {
+  type: "send_task_input";
+  taskId: string;
+  input: string;
+  operationId?: string | null;
+  id?: RequestId;
+}
+
+/**
+ * Command wait_task.
+ * Without `budgetMs` it waits until the task has settled.
+ */
+export interface WaitTaskCommand {
+  type: "wait_task";
+  taskId: string;
+  budgetMs?: number | null;
+  id?: RequestId;
+}
+
+/** Command set_task_subscription. */
+export interface SetTaskSubscriptionCommand {
+  type: "set_task_subscription";
+  enabled: boolean;
+  id?: RequestId;
+}
+
 /**
  * Command new_session.
  * Begin a new session. `parentSession` is the path of the one it comes from.
@@ -571,6 +621,12 @@ export type Command =
   | BashCommand
   | UserBashCommand
   | AbortBashCommand
+  | GetTasksCommand
+  | GetTaskCommand
+  | CancelTaskCommand
+  | SendTaskInputCommand
+  | WaitTaskCommand
+  | SetTaskSubscriptionCommand
   | NewSessionCommand
   | SwitchSessionCommand
   | ImportSessionCommand
@@ -1932,6 +1988,138 @@ export interface AbortBashFailure {
 /** Response to abort_bash. */
 export type AbortBashResponse = AbortBashSuccess | AbortBashFailure;
 
+/** Success of get_tasks. */
+export interface GetTasksSuccess {
+  id?: RequestId;
+  type: "response";
+  command: "get_tasks";
+  success: true;
+}
+
+/** Failure of get_tasks. */
+export interface GetTasksFailure {
+  id?: RequestId;
+  type: "response";
+  command: "get_tasks";
+  success: false;
+  error: string;
+  errorCode?: string;
+  errorDetails?: Record<string, string>;
+}
+
+/** Response to get_tasks. */
+export type GetTasksResponse = GetTasksSuccess | GetTasksFailure;
+
+/** Success of get_task. */
+export interface GetTaskSuccess {
+  id?: RequestId;
+  type: "response";
+  command: "get_task";
+  success: true;
+}
+
+/** Failure of get_task. */
+export interface GetTaskFailure {
+  id?: RequestId;
+  type: "response";
+  command: "get_task";
+  success: false;
+  error: string;
+  errorCode?: string;
+  errorDetails?: Record<string, string>;
+}
+
+/** Response to get_task. */
+export type GetTaskResponse = GetTaskSuccess | GetTaskFailure;
+
+/** Success of cancel_task. */
+export interface CancelTaskSuccess {
+  id?: RequestId;
+  type: "response";
+  command: "cancel_task";
+  success: true;
+}
+
+/** Failure of cancel_task. */
+export interface CancelTaskFailure {
+  id?: RequestId;
+  type: "response";
+  command: "cancel_task";
+  success: false;
+  error: string;
+  errorCode?: string;
+  errorDetails?: Record<string, string>;
+}
+
+/** Response to cancel_task. */
+export type CancelTaskResponse = CancelTaskSuccess | CancelTaskFailure;
+
+/** Success of send_task_input. */
+export interface SendTaskInputSuccess {
+  id?: RequestId;
+  type: "response";
+  command: "send_task_input";
+  success: true;
+}
+
+/** Failure of send_task_input. */
+export interface SendTaskInputFailure {
+  id?: RequestId;
+  type: "response";
+  command: "send_task_input";
+  success: false;
+  error: string;
+  errorCode?: string;
+  errorDetails?: Record<string, string>;
+}
+
+/** Response to send_task_input. */
+export type SendTaskInputResponse = SendTaskInputSuccess | SendTaskInputFailure;
+
+/** Success of wait_task. */
+export interface WaitTaskSuccess {
+  id?: RequestId;
+  type: "response";
+  command: "wait_task";
+  success: true;
+}
+
+/** Failure of wait_task. */
+export interface WaitTaskFailure {
+  id?: RequestId;
+  type: "response";
+  command: "wait_task";
+  success: false;
+  error: string;
+  errorCode?: string;
+  errorDetails?: Record<string, string>;
+}
+
+/** Response to wait_task. */
+export type WaitTaskResponse = WaitTaskSuccess | WaitTaskFailure;
+
+/** Success of set_task_subscription. */
+export interface SetTaskSubscriptionSuccess {
+  id?: RequestId;
+  type: "response";
+  command: "set_task_subscription";
+  success: true;
+}
+
+/** Failure of set_task_subscription. */
+export interface SetTaskSubscriptionFailure {
+  id?: RequestId;
+  type: "response";
+  command: "set_task_subscription";
+  success: false;
+  error: string;
+  errorCode?: string;
+  errorDetails?: Record<string, string>;
+}
+
+/** Response to set_task_subscription. */
+export type SetTaskSubscriptionResponse = SetTaskSubscriptionSuccess | SetTaskSubscriptionFailure;
+
 /** Data of `new_session`, `switch_session`, `import_session` and `clone`. */
 export interface Cancelled {
   cancelled: boolean;
@@ -2374,6 +2562,12 @@ export type Response =
   | BashResponse
   | UserBashResponse
   | AbortBashResponse
+  | GetTasksResponse
+  | GetTaskResponse
+  | CancelTaskResponse
+  | SendTaskInputResponse
+  | WaitTaskResponse
+  | SetTaskSubscriptionResponse
   | NewSessionResponse
   | SwitchSessionResponse
   | ImportSessionResponse
@@ -2404,6 +2598,7 @@ export type Event =
   | ToolExecutionEndEvent
   | QueueUpdateEvent
   | BashExecutionUpdateEvent
+  | TaskUpdateEvent
   | SessionInfoChangedEvent
   | EntryAppendedEvent
   | ModelChangedEvent
@@ -2645,6 +2840,161 @@ export interface BashExecutionUpdateEvent {
   channel: "stdout" | "stderr";
   delta: string;
   id?: RequestId;
+}
+
+/**
+ * Event task_update.
+ * A task as it is now; only after `set_task_subscription`.
+ */
+export interface TaskUpdateEvent {
+  type: "task_update";
+  task: TaskRecord;
+}
+
+/** One task as its owner sees it now. `state` sums up the axes for people. */
+export interface TaskRecord {
+  ref: TaskRef;
+  launchOrdinal: number;
+  kind: "agent" | "command";
+  title: string;
+  state: "queued" | "running" | "inputNeeded" | "stopping" | "completed" | "failed" | "stopped";
+  execution: Queued | Running | Cancelling | Settled;
+  observation: Foreground | Background | Unobserved;
+  cleanup: CleanupActive | CleanupDraining | CleanupReaped | CleanupFailed;
+  attention: Attention;
+  wasBackground?: boolean;
+  output?: OutputRef;
+  parentTaskId?: string;
+  launchGroupId?: string;
+  agentName?: string;
+  model?: string;
+  thinking?: string;
+  currentAction?: Action;
+  metrics?: Metrics;
+  acceptsInput?: boolean;
+}
+
+/** Data, never authority: whoever knows these may still only reach the tasks of its own owner. */
+export interface TaskRef {
+  ownerId: string;
+  taskId: string;
+  attemptId: string;
+  generation: string;
+}
+
+/** Admitted, waits for room to run. */
+export interface Queued {
+  kind: "queued";
+}
+
+export interface Running {
+  kind: "running";
+}
+
+/** Told to stop, and not known to have stopped. */
+export interface Cancelling {
+  kind: "cancelling";
+  cause: "user" | "owner-close" | "execution-timeout" | "output-limit" | "parent-handoff" | "shutdown";
+}
+
+export interface Settled {
+  kind: "settled";
+  result: TaskCompleted | TaskFailed | TaskCancelled;
+}
+
+/** It ran to its end. A command's exit code may be any. */
+export interface TaskCompleted {
+  kind: "completed";
+  output?: OutputRef;
+  exitCode?: number;
+}
+
+/** What a command has put out so far; `byteCount` counts all of it, kept or not. */
+export interface OutputRef {
+  ownerId: string;
+  taskId: string;
+  artifactId: string;
+  byteCount: string;
+  omittedRanges?: OmittedRange[];
+}
+
+/** Bytes of the original stream that are no longer kept: from `start` up to, not including, `end`. */
+export interface OmittedRange {
+  start: string;
+  end: string;
+}
+
+/** `code` is SpawnFailed, OutputLimitExceeded, CommandKilled, RunnerFailed or AgentFailed. */
+export interface TaskFailed {
+  kind: "failed";
+  code: string;
+  message: string;
+  output?: OutputRef;
+  exitCode?: number;
+}
+
+/** It was stopped; `cause` is the first one, whatever came after it. */
+export interface TaskCancelled {
+  kind: "cancelled";
+  cause: "user" | "owner-close" | "execution-timeout" | "output-limit" | "parent-handoff" | "shutdown";
+  output?: OutputRef;
+}
+
+/** The parent waits for it. */
+export interface Foreground {
+  kind: "foreground";
+  waitId: string;
+}
+
+/** It runs while the parent does something else. */
+export interface Background {
+  kind: "background";
+  reason: "explicit" | "default-background" | "elapsed" | "input-needed" | "intercom-coordination" | "not-observed" | "observer-cancelled";
+}
+
+export interface Unobserved {
+  kind: "none";
+  reason: "task-settled" | "owner-closing";
+}
+
+/** What it started is in use. */
+export interface CleanupActive {
+  kind: "active";
+}
+
+/** What it started is being ended. */
+export interface CleanupDraining {
+  kind: "draining";
+}
+
+/** Nothing that it started is left. */
+export interface CleanupReaped {
+  kind: "reaped";
+}
+
+/** What could not be ended in time; it may still become reaped. */
+export interface CleanupFailed {
+  kind: "failed";
+  resources: string[];
+}
+
+/** For the eye alone. `requestIds` name the questions that are open with `input-needed`. */
+export interface Attention {
+  kind?: "none" | "input-needed";
+  requestIds?: string[];
+}
+
+/** The tool that a subagent uses now, and a line about it. */
+export interface Action {
+  tool: string;
+  text?: string;
+}
+
+/** What is known; a zero that was reported stays, what was never reported is left out. */
+export interface Metrics {
+  elapsedMs?: number;
+  toolCount?: number;
+  tokenCount?: number;
 }
 
 /**
@@ -3073,6 +3423,12 @@ export interface Commands {
   bash: BashCommand;
   user_bash: UserBashCommand;
   abort_bash: AbortBashCommand;
+  get_tasks: GetTasksCommand;
+  get_task: GetTaskCommand;
+  cancel_task: CancelTaskCommand;
+  send_task_input: SendTaskInputCommand;
+  wait_task: WaitTaskCommand;
+  set_task_subscription: SetTaskSubscriptionCommand;
   new_session: NewSessionCommand;
   switch_session: SwitchSessionCommand;
   import_session: ImportSessionCommand;
@@ -3126,6 +3482,12 @@ export interface Responses {
   bash: BashResponse;
   user_bash: UserBashResponse;
   abort_bash: AbortBashResponse;
+  get_tasks: GetTasksResponse;
+  get_task: GetTaskResponse;
+  cancel_task: CancelTaskResponse;
+  send_task_input: SendTaskInputResponse;
+  wait_task: WaitTaskResponse;
+  set_task_subscription: SetTaskSubscriptionResponse;
   new_session: NewSessionResponse;
   switch_session: SwitchSessionResponse;
   import_session: ImportSessionResponse;
@@ -3157,6 +3519,7 @@ export interface Events {
   tool_execution_end: ToolExecutionEndEvent;
   queue_update: QueueUpdateEvent;
   bash_execution_update: BashExecutionUpdateEvent;
+  task_update: TaskUpdateEvent;
   session_info_changed: SessionInfoChangedEvent;
   entry_appended: EntryAppendedEvent;
   model_changed: ModelChangedEvent;

@@ -27,6 +27,7 @@ class Client(Pump):
         intake: Address[IntakeMail],
         root: Address[RootMail],
         add_pump: Callable[[Pump, str], None],
+        task_ids: Callable[[], list[str]],
     ) -> None:
         super().__init__()
         self.window = CountedWindow(1 << 20, 2)
@@ -39,6 +40,7 @@ class Client(Pump):
         self._intake = intake
         self._root = root
         self._add_pump = add_pump
+        self._task_ids = task_ids
         self._resting = False
 
     def wake(self) -> bool:
@@ -100,7 +102,7 @@ class Client(Pump):
     # -- what references stand for
 
     def _referents(self) -> dict[str, Callable[[int], str]]:
-        return {"file": self._file, "other": self._other, "made": _made, "entry": self._entry}
+        return {"file": self._file, "other": self._other, "made": _made, "entry": self._entry, "task": self._task}
 
     def _file(self, number: int) -> str:
         paths = list(self._disk.files)
@@ -108,6 +110,11 @@ class Client(Pump):
 
     def _other(self, number: int) -> str:
         return "/simulated/other/" + self._file(number).rsplit("/", 1)[1]
+
+    def _task(self, number: int) -> str:
+        """The last of the tasks, or any."""
+        known = self._task_ids()
+        return known[-1 - number % min(len(known), 1 if number < 60 else len(known))] if known else "task-none"
 
     def _entry(self, number: int) -> str:
         """One of the first or the last entries of the journal that was written last, or any."""

@@ -11,6 +11,7 @@ import actors.mail
 from protocol import events
 from protocol.commands import COMMAND_NAMES
 from runtime.simulation.house import House
+from runtime.simulation.scheduler import kind_of
 
 NOT_SENT = {
     "start": "message_start is sent instead",
@@ -22,6 +23,7 @@ NOT_SENT = {
 """Events that the types know and nobody produces, and why."""
 
 NOT_TOLD = {
+    "TaskOverLimit": "told after 5 GiB of output",
     "PromptEnded": "told to OneShot, which stands in Intake's place where nobody drives the program",
 }
 """Mail that a simulated house does not know, and why."""
@@ -70,7 +72,7 @@ def _events(burst: bytes) -> Iterator[str]:
 def _faults(house: House) -> Iterator[str]:
     course, sink = house.course, house.sink
     if house.fault is not None and house.fault.struck is not None:
-        yield f"crash of {house.fault.struck.rstrip('0123456789').rstrip('-')}"
+        yield f"crash of {kind_of(house.fault.struck)}"
         yield f"crash {house.fault.moment} a mail"
     if house.disk.refused:
         yield "an append to a session file fails"
@@ -112,6 +114,7 @@ _PARTS_OF_MAIL = {
     "ToolRequest",
     "ToolPlace",
     "ShellPlan",
+    "ShellTaskPlan",
 }
 
 

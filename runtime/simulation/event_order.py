@@ -79,9 +79,7 @@ class Order:
         if not self._unsettled:
             self._cycles += 1
         self._in_run, self._unsettled, self._said = True, True, []
-        if self._compacting is not None:
-            return "the context is being compacted"
-        return "nobody asked for a run" if self._cycles > self._accepted else None
+        return "the context is being compacted" if self._compacting is not None else None
 
     def _turn_start(self, record: dict[str, Any], _: int) -> str | None:
         if not self._in_run or self._in_turn:
@@ -155,11 +153,14 @@ class Order:
     # -- messages
 
     def _message_start(self, record: dict[str, Any], _: int) -> str | None:
-        if not self._in_turn or self._open_message is not None:
+        is_notice = record["message"]["role"] == "custom"  # may also come between two runs
+        if not (self._in_turn or (is_notice and not self._in_run)) or self._open_message is not None:
             return f"no turn, or a message of {self._open_message} is open"
         self._open_message = record["message"]["role"]
         self._deltas.clear()
-        return None
+        if self._in_run and self._cycles > self._accepted:
+            self._accepted += is_notice  # which asks for a run as a prompt does
+        return "nobody asked for a run" if self._in_run and self._cycles > self._accepted else None
 
     def _message_update(self, record: dict[str, Any], _: int) -> str | None:
         if self._open_message != "assistant":
@@ -175,7 +176,8 @@ class Order:
         if self._open_message != message["role"]:
             return f"the open message is of {self._open_message}"
         self._open_message = None
-        self._said.append(message)
+        if self._in_run:
+            self._said.append(message)
         if message["role"] == "toolResult":
             self._results.append(message)
             if message["toolCallId"] not in self._ended_tools:
@@ -185,7 +187,7 @@ class Order:
     def _unwritten(self, message: Any, journaled: int) -> str | None:
         if message["role"] == "assistant" and "Session append failed" in message.get("errorMessage", ""):
             return None
-        if self._journal.get(msgspec.json.encode(message), journaled) >= journaled:
+        if self._journal.get(_identity(message), journaled) >= journaled:
             return "the message was told before it was journaled"
         for place, text in self._deltas.items():
             block = message["content"][place] if place < len(message["content"]) else {}
@@ -254,6 +256,11 @@ def _text(message: dict[str, Any]) -> str:
 def _journaled(seen: Seen) -> dict[bytes, int]:
     places: dict[bytes, int] = {}
     for place, entry in enumerate(seen.log):
-        if entry["type"] == "message":
-            places.setdefault(msgspec.json.encode(entry["message"]), place)
+        if entry["type"] in ("message", "custom_message"):
+            places.setdefault(_identity(entry.get("message") or {**entry, "role": "custom"}), place)
     return places
+
+
+def _identity(message: dict[str, Any]) -> bytes:
+    """A custom message has an entry of its own, with other names around its details."""
+    return msgspec.json.encode(message["details"] if message["role"] == "custom" else message)

@@ -27,6 +27,10 @@ from actors.mail import (
     SessionMail,
     ShellDeskMail,
     ShellMail,
+    ShellTaskMail,
+    ShellTaskPlan,
+    TaskDeskMail,
+    ToolCallMail,
     WriterMail,
 )
 from actors.model.actor import ModelCall
@@ -40,15 +44,20 @@ from actors.session.services import Modes, Services, inheriting
 from actors.shell.actor import Shell
 from actors.shell.desk import ShellDesk
 from actors.shell.spill import Spill
+from actors.task.desk import TaskDesk
+from actors.task.effects import Budgets
+from actors.task.shell import ShellTask
 from actors.tool.actor import ToolCall
 from actors.tool.desk import MutationDesk
 from actors.tool.schema import check_arguments
 from actors.writer import Writer
 from protocol.model import Model, ThinkingLevel
+from protocol.tasks import TaskRef
 from runtime.root import Root
 from runtime.simulation.catalogue import CatalogReader, SimulatedCatalog, simulated_catalog
 from runtime.simulation.chances import Chances
 from runtime.simulation.client import Client
+from runtime.simulation.commands import SimulatedCommand
 from runtime.simulation.course import Course, Refusals
 from runtime.simulation.disk import Disk, SimulatedOpener
 from runtime.simulation.order import GivenOrder, Order, SeededOrder
@@ -108,6 +117,7 @@ class House:
         in_memory = self.dice.strikes("session: in memory alone", 0.1)
         self.disk = Disk(stamps, in_memory, refusals.at, refusals.count)
         self.world = World(self.scheduler, self.chances)
+        self.commands: list[SimulatedCommand] = []
         self.opener = SimulatedOpener(self.disk, self.scheduler, self.chances)
         self.ports = SlowPorts(self.scheduler, self.chances)
         self.root = Root(self.stderr.append, lambda: self.sink.written, self.world.sweep)
@@ -212,10 +222,15 @@ class House:
         desk_actor.connect(intake, shells)
         catalog_actor.connect(desk)
         desk.tell(OpenFirst())
-        self.client = Client(self.course, self.disk, intake, root, host.add_pump)
+        self.client = Client(self.course, self.disk, intake, root, host.add_pump, self._task_ids)
         host.add_pump(self.client, "client")
         if self.fault is not None:
             self.fault.on_strike = self._note_crash
+
+    def _task_ids(self) -> list[str]:
+        """Last those that run, on a terminal if there is one: of them a client has most to ask."""
+        by_use = sorted(self.commands, key=lambda command: (not command.is_reaped, command.plan.pty))
+        return [command.task_id for command in by_use]
 
     def _note_crash(self) -> None:
         self.heard_before_crash = self.client.written
@@ -255,6 +270,7 @@ class House:
                 session,
                 request.call,
             ),
+            start_task_desk=lambda scope, key, session: self._start_task_desk(clock, scope, key, session),
             start_tool_call=lambda request, session: host.start(
                 self.parts.tool_call(request, session, mutations, self.world.start_tool),
                 f"tool-call-{request.call}",
@@ -284,6 +300,24 @@ class House:
     def _start_queue(self, session: Address[SessionMail], modes: Modes) -> Child[QueueMail]:
         return self.scheduler.start(self.parts.queue(session, modes), "queue", session, "queue")
 
+    def _start_task_desk(
+        self, clock: Address[ClockMail], scope: str, key: str, session: Address[SessionMail]
+    ) -> Child[TaskDeskMail]:
+        def start_task(
+            ref: TaskRef, plan: ShellTaskPlan, desk: Address[TaskDeskMail], observer: Address[ToolCallMail]
+        ) -> Child[ShellTaskMail]:
+            start, seconds = self._start_command, self._now() / 1000
+            task = ShellTask(ref, plan, desk, observer, clock, start, _no_log, lambda: self._now() / 1000 - seconds)
+            return self.scheduler.start(task, ref.task_id, desk, ref.task_id)
+
+        return self.scheduler.start(TaskDesk(scope, Budgets(), session, clock, start_task), key, session, key)
+
+    def _start_command(self, plan: ShellTaskPlan, task: Address[ShellTaskMail]) -> SimulatedCommand:
+        command = SimulatedCommand(plan, task, self.chances.dice(f"command {len(self.commands)}"))
+        self.commands.append(command)
+        self.scheduler.add_pump(command, "command")
+        return command
+
     def _start_shell(self, writer: Address[WriterMail], run: RunBash, desk: Address[ShellDeskMail]) -> Child[ShellMail]:
         home: Any = run.home
         assert isinstance(home, SimulatedAddress) and isinstance(home.actor, Session)
@@ -294,6 +328,10 @@ class House:
 
         shell = self.parts.shell(run.ticket, run.plan, run.home, desk, writer, start_process, _no_spill, self._now)
         return self.scheduler.start(shell, f"shell-{run.ticket.serial}", desk, run.ticket.serial)
+
+
+def _no_log() -> tuple[int, str]:
+    raise OSError("the simulation has no files")
 
 
 def _no_spill(session_id: str) -> Spill:

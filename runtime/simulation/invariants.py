@@ -3,7 +3,7 @@
 `violations` looks at a house that has been played: the bytes on stdout against the lines that the client wrote, the
 journals, the commands that ran, and the mail. Each violation is one sentence. A crash, a failing disk or a client that
 left excuses some things; the docstring of each check says which. The checks of one subject stand in a module of their
-own (`response_rules`, `shell_rules`, `queue_rules`, `event_order`).
+own (`response_rules`, `shell_rules`, `task_rules`, `queue_rules`, `event_order`).
 """
 
 from __future__ import annotations
@@ -17,13 +17,16 @@ from actors.mail import (
     CancelCall,
     CancelShell,
     CancelTool,
+    HideOutput,
     MutationGranted,
     NewHome,
     NoMoreCommands,
     Retire,
+    StopCommand,
     StreamBytes,
     StreamEnded,
     StreamHead,
+    TaskAnswer,
     Tick,
     ToolReturned,
     ToolUpdated,
@@ -36,6 +39,7 @@ from runtime.simulation.response_rules import lanes, responses, told_after_writt
 from runtime.simulation.script import SECRET
 from runtime.simulation.seen import Seen, Violation
 from runtime.simulation.shell_rules import deltas, interrupts, recorded
+from runtime.simulation.task_rules import notices, tasks
 
 TOO_LATE = frozenset(
     (
@@ -47,6 +51,9 @@ TOO_LATE = frozenset(
         CancelCall,
         CancelTool,
         CancelShell,
+        TaskAnswer,
+        StopCommand,
+        HideOutput,
         MutationGranted,
         NewHome,
         Retire,
@@ -182,6 +189,8 @@ CHECKS: tuple[Callable[[Seen], Iterator[str]], ...] = (
     lanes,
     told_after_written,
     deltas,
+    tasks,
+    notices,
     recorded,
     interrupts,
     queue,

@@ -15,7 +15,12 @@ from runtime.simulation.pumps import SMALL_WINDOW, CountedWindow, Pump
 
 _CALLS = (
     Call("read"),
-    Call("bash"),
+    Call("bash", {"command": "foreground"}),
+    Call("bash", {"command": "background", "wait": {"kind": "background"}}),
+    Call("bash", {"command": "short", "wait": {"kind": "foreground", "budgetMs": 1}}),
+    *(Call("bash", {"command": "terminal", "pty": True, "wait": {"kind": "background"}}) for _ in range(3)),
+    Call("bash", {"action": "wait", "id": "task-of-another"}),
+    Call("kill", {"id": "task-of-another"}),
     Call("write", {"path": "/simulated/a"}),
     Call("write", {"path": "/simulated/b"}),
     Call("write"),

@@ -170,14 +170,14 @@ class Scheduler:
 
     def start(self, actor: Actor[Mail], name: str, owner: Address[Down], key: Any = None) -> Child[Mail]:
         address: SimulatedAddress[Mail] = SimulatedAddress(self, actor, name, owner, key)
-        address.slow = _kind(name) in self._slow
+        address.slow = kind_of(name) in self._slow
         actor.me = address
         self.actors.append(address)
         self.wake(address)
         return address
 
     def add_pump(self, pump: Runnable, name: str) -> None:
-        pump.slow = _kind(name) in self._slow
+        pump.slow = kind_of(name) in self._slow
         self._ready.append(pump)
 
     # -- what addresses report
@@ -255,5 +255,8 @@ class Scheduler:
         return moved
 
 
-def _kind(name: str) -> str:
+def kind_of(name: str) -> str:
+    """The name of an actor or pump without what tells it from others of its kind."""
+    if name.startswith(("task-", "tasks-")):
+        return name.partition("-")[0]
     return name.rstrip("0123456789").rstrip("-")

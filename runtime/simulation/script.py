@@ -61,6 +61,17 @@ _READS = (
     "get_shortcuts",
     "invoke_shortcut",
 )
+_ABOUT_TASKS = (
+    "get_tasks",
+    "get_task",
+    "cancel_task",
+    "cancel_task",
+    "send_task_input",
+    "send_task_input",
+    "wait_task",
+    "set_task_subscription",
+    "set_task_subscription",
+)
 _SPOKEN = (*(("{}",) * 8), "{}" + "\nand a line" * 30, "/skill:here {}", "/skill:nobody@home {}", "/template {}")
 
 # kind: how often, for the temperaments chatty, shell, restless, mixed and settling
@@ -78,6 +89,7 @@ _WEIGHTS: dict[str, tuple[int, int, int, int, int]] = {
     "mode": (2, 0, 1, 1, 1),
     "bash": (2, 10, 4, 4, 1),
     "abort_bash": (1, 4, 1, 2, 0),
+    "tasks": (2, 1, 1, 4, 4),
     "new_session": (1, 2, 3, 1, 1),
     "switch_session": (1, 2, 6, 2, 1),
     "fork": (0, 1, 2, 1, 0),
@@ -134,6 +146,7 @@ class Sayings:
             "mode": self._mode,
             "bash": self._bash,
             "abort_bash": self._abort_bash,
+            "tasks": self._task,
             "switch_session": lambda: {"type": "switch_session", "sessionPath": self._file()},
             "import_session": self._import,
             "fork": lambda: {"type": "fork", "entryId": self._entry()},
@@ -198,6 +211,19 @@ class Sayings:
         if self._bash_ids and self._rng.random() < 0.6:
             return {"type": "abort_bash", "requestId": self._rng.choice(self._bash_ids)}
         return {"type": "abort_bash"}
+
+    def _task(self) -> dict[str, Any]:
+        kind = self._rng.choice(_ABOUT_TASKS)
+        if kind == "get_tasks":
+            return {"type": kind}
+        if kind == "set_task_subscription":
+            return {"type": kind, "enabled": self._rng.random() < 0.8}
+        command: dict[str, Any] = {"type": kind, "taskId": f"@task:{self._rng.randrange(100)}"}
+        if kind == "send_task_input":
+            command["input"] = "typed"
+        if kind == "wait_task" and self._rng.random() < 0.7:
+            command["budgetMs"] = self._rng.choice((0, 50))
+        return command
 
     def _file(self) -> str:
         kind = self._rng.choices(("file", "other", "made"), (8, 1, 1))[0]

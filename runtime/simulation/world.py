@@ -133,13 +133,14 @@ def _no_path(arguments: dict[str, Any], cwd: str) -> str | None:
 
 
 def simulated_tools() -> dict[str, Tool]:
-    """One of each kind: parallel, one that changes a file, one that a cancel kills, and one that runs alone."""
+    """One of each kind: parallel, one that changes a file, those that tasks own, and one that runs alone."""
     schema = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
     free: dict[str, Any] = {"type": "object", "properties": {}}
     return {
         "read": Tool("read", "", "", free, _never_run, _no_path),
         "write": Tool("write", "", "", schema, _never_run, _path_of),
-        "bash": Tool("bash", "", "", free, _never_run, _no_path),
+        "bash": Tool("bash", "", "", free, _never_run, _no_path, owned=True),
+        "kill": Tool("kill", "", "", free, _never_run, _no_path, owned=True),
         "alone": Tool("alone", "", "", free, _never_run, _no_path, parallel=False),
     }
 

@@ -118,7 +118,17 @@ CONTRACT: dict[str, Facts] = {
     "get_commands": Facts(),
 }
 
+NO_TASK = "UnknownTask: UnknownTask"
+
 BEYOND: dict[str, Facts] = {
+    "get_tasks": Facts(),
+    "get_task": Facts((NO_TASK,)),
+    "cancel_task": Facts((NO_TASK,)),
+    "send_task_input": Facts(
+        (NO_TASK, "StdinClosed: …", "TaskTerminal: …", "OperationConflict: …", "InputBackpressure: …")
+    ),
+    "wait_task": Facts((NO_TASK,)),
+    "set_task_subscription": Facts(events=("task_update",)),
     "pause_queued_messages": Facts(),
     "resume_queued_messages": Facts(),
     "refresh_models": Facts(),

@@ -13,6 +13,7 @@ from msgspec.json import encode
 
 from protocol import events as e
 from protocol import responses as r
+from protocol import tasks as t
 from protocol.entries import MessageEntry
 from protocol.messages import (
     AssistantMessage,
@@ -69,6 +70,24 @@ MODEL = Model(
     cost=ModelCost(input=3, output=15, cache_read=0.3, cache_write=3.75),
     context_window=200_000,
     max_tokens=64_000,
+)
+OUTPUT = t.OutputRef(
+    owner_id="owner-3f6c1a2b-0",
+    task_id="task-3f6c1a2b-0-0",
+    artifact_id="output-task-3f6c1a2b-0-0",
+    byte_count="10",
+)
+TASK = t.TaskRecord(
+    ref=t.TaskRef("owner-3f6c1a2b-0", "task-3f6c1a2b-0-0", "attempt-3f6c1a2b-0-0-1", "3f6c1a2b-0"),
+    launch_ordinal=0,
+    kind="command",
+    title="npm run build",
+    state="running",
+    execution=t.Running(),
+    observation=t.Background("elapsed"),
+    cleanup=t.CleanupActive(),
+    attention=t.Attention(),
+    was_background=True,
 )
 ENTRY = MessageEntry(id="3f6c1a2b", parent_id=None, timestamp="2026-01-01T00:00:00.000Z", message=USER)
 FAILED = "529 overloaded"
@@ -136,6 +155,18 @@ DATA: dict[str, Any] = {
     "compact": COMPACTED,
     "bash": r.BashResult(output="notes.txt\n", cancelled=False, truncated=False, exit_code=0),
     "user_bash": r.BashResult(output="notes.txt\n", cancelled=True, truncated=False),
+    "get_tasks": r.TaskList(tasks=[TASK]),
+    "get_task": r.TaskDetail(
+        task=TASK, command="npm run build", cwd="/home/me/project", timeout_seconds=600, tail="compiling\n"
+    ),
+    "cancel_task": t.CancelReceipt(
+        task_id="task-3f6c1a2b-0-0",
+        decision="cancellation-requested",
+        execution=t.Cancelling(cause="user"),
+        cleanup=t.CleanupDraining(),
+    ),
+    "send_task_input": r.InputAccepted(accepted=4),
+    "wait_task": t.SettledWait(task_id="task-3f6c1a2b-0-0", result=t.TaskCompleted(output=OUTPUT, exit_code=0)),
     "new_session": r.Cancelled(cancelled=False),
     "switch_session": r.Cancelled(cancelled=False),
     "import_session": r.Cancelled(cancelled=False),
@@ -193,6 +224,7 @@ EVENTS: list[Struct] = [
     e.ThinkingLevelChanged(level="high"),
     e.SessionInfoChanged(name="green build"),
     e.BashExecutionUpdate(channel="stdout", delta="notes.txt\n", id=Raw(b'"req-7"')),
+    e.TaskUpdate(task=TASK),
     e.ExtensionError(extension_path="skill:mend", event="skill_expansion", error="Unknown skill: mend"),
     e.EntryAppended(entry=raw(ENTRY)),
     e.CompactionStart(reason="threshold"),

@@ -15,6 +15,7 @@ from actors.session.requests.prompting import Prompting
 from actors.session.requests.shell import ShellRequests
 from actors.session.requests.slash import SlashRequests
 from actors.session.requests.state import StateRequests
+from actors.session.requests.tasks import TaskRequests
 from protocol.codec import Rejected
 from protocol.commands import Command
 
@@ -44,6 +45,7 @@ class Requests:
             **self.models.answers(),
             **self.models.thinking.answers(),
             **self.credentials.answers(),
+            **TaskRequests(session).answers(),
         }
 
     def take(self, ticket: Ticket, command: Command | Rejected) -> None:

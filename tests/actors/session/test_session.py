@@ -131,6 +131,7 @@ class Bench:
         self.requests: list[Any] = []
         self.calls: list[Probe[Any]] = []
         self.tools: list[tuple[int, Probe[Any]]] = []
+        self.task_desks: list[tuple[str, Probe[Any]]] = []
         self.complaints: list[str] = []
         self.catalog = Models()
         self._line: deque[tuple[Any, Any]] = deque()
@@ -152,6 +153,7 @@ class Bench:
             catalog_owner=Probe(),
             start_queue=lambda session, modes: self._inbox(Queue(session, modes)),
             start_model_call=self._start_call,
+            start_task_desk=self._start_task_desk,
             start_tool_call=self._start_tool,
             now=lambda: 1767225600000,
             uuid4=self.stamps.uuid4,
@@ -182,6 +184,10 @@ class Bench:
         self.requests.append(request)
         self.calls.append(Probe())
         return self.calls[-1]
+
+    def _start_task_desk(self, scope: str, key: str, session: Any) -> Probe[Any]:
+        self.task_desks.append((scope, Probe()))
+        return self.task_desks[-1][1]
 
     def _start_tool(self, request: Any, session: Any) -> Probe[Any]:
         self.tools.append((request.call, Probe()))

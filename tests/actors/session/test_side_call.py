@@ -57,6 +57,7 @@ class Bench:
             catalog_owner=nobody,
             start_queue=nothing,
             start_model_call=self._start,
+            start_task_desk=nothing,
             start_tool_call=nothing,
             now=lambda: 7,
             uuid4=lambda: f"id-{next(numbers)}",

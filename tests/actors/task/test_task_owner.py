@@ -29,7 +29,7 @@ from actors.task.state import EXECUTION, Event, Execution, Launch, Refused, Task
 from protocol import tasks as t
 from protocol.codec import encode
 
-DONE = t.Completed(exit_code=0)
+DONE = t.TaskCompleted(exit_code=0)
 BACKGROUND, FOREGROUND = WaitPolicy("background"), WaitPolicy("foreground")
 
 
@@ -97,7 +97,7 @@ def test_a_launch_in_the_background_goes_on_once_the_command_has_begun() -> None
 def test_a_background_command_that_cannot_start_is_a_failed_launch() -> None:
     owner = TaskOwner("1")
     task_id, _ = owner.launch(command(), BACKGROUND, "host")
-    failed = t.Failed("SpawnFailed", "no such shell")
+    failed = t.TaskFailed("SpawnFailed", "no such shell")
     effects = owner.ended(task_id, failed)
     assert resolved(effects) == [t.SettledWait(task_id, failed)]
     assert of(Announce, [*effects, *owner.reaped(task_id)]) == []
@@ -106,13 +106,17 @@ def test_a_background_command_that_cannot_start_is_a_failed_launch() -> None:
 def test_the_states_that_people_see() -> None:
     owner, task_id = running()
     task = owner.task(task_id)
-    task.ask("q8")
+    task.inquire("q8")
     assert task.state == "inputNeeded"
     owner.cancel(task_id, "user")
     assert task.state == "stopping"
     owner.reaped(task_id)
     assert task.state == "stopped"
-    for result, state in ((DONE, "completed"), (t.Completed(exit_code=2), "failed"), (t.Failed("X", "y"), "failed")):
+    for result, state in (
+        (DONE, "completed"),
+        (t.TaskCompleted(exit_code=2), "failed"),
+        (t.TaskFailed("X", "y"), "failed"),
+    ):
         other, its_id = running()
         other.ended(its_id, result)
         assert other.task(its_id).state == state
@@ -136,7 +140,7 @@ def test_a_settled_task_keeps_its_result() -> None:  # row 5
     owner, task_id = running()
     owner.ended(task_id, DONE)
     assert owner.ended(task_id, DONE) == []
-    assert code_of(lambda: owner.ended(task_id, t.Completed(exit_code=1))) == "ReportConflict"
+    assert code_of(lambda: owner.ended(task_id, t.TaskCompleted(exit_code=1))) == "ReportConflict"
     receipt, effects = owner.cancel(task_id, "user")
     assert (receipt.decision, receipt.execution, effects) == ("already-settled", t.Settled(DONE), [])
     assert owner.launch(command(), FOREGROUND, "again")[0] == task_id
@@ -150,16 +154,16 @@ def test_the_first_cause_is_kept() -> None:  # row 6
     assert (first.decision, second.decision, effects) == ("cancellation-requested", "cancellation-requested", [])
     assert second.execution == t.Cancelling("user")
     owner.reaped(task_id)
-    assert owner.task(task_id).result == t.Cancelled("user")
+    assert owner.task(task_id).result == t.TaskCancelled("user")
 
 
 def test_a_success_that_comes_too_late_leaves_its_output() -> None:  # row 7
     owner, task_id = running()
     owner.cancel(task_id, "user")
     output = t.OutputRef("owner-1", task_id, "output", "12")
-    assert code_of(lambda: owner.ended(task_id, t.Completed(output))) == "ReportConflict"
+    assert code_of(lambda: owner.ended(task_id, t.TaskCompleted(output))) == "ReportConflict"
     owner.reaped(task_id)
-    assert owner.task(task_id).result == t.Cancelled("user", output)
+    assert owner.task(task_id).result == t.TaskCancelled("user", output)
 
 
 def test_a_cancelled_task_settles_only_when_it_is_reaped() -> None:  # row 8
@@ -167,7 +171,7 @@ def test_a_cancelled_task_settles_only_when_it_is_reaped() -> None:  # row 8
     effects = owner.cancel(task_id, "user")[1]
     assert resolved(effects) == []
     assert owner.task(task_id).cleanup == t.CleanupDraining()
-    assert resolved(owner.reaped(task_id)) == [t.SettledWait(task_id, t.Cancelled("user"))]
+    assert resolved(owner.reaped(task_id)) == [t.SettledWait(task_id, t.TaskCancelled("user"))]
 
 
 def test_what_runs_is_not_reaped_and_what_is_reaped_stays_so() -> None:  # rows 18, 19
@@ -186,7 +190,7 @@ def test_a_cancel_of_a_task_whose_cleanup_failed_names_what_is_left() -> None:  
     with pytest.raises(Refused, match=r"^CleanupFailed: group 7$"):
         owner.cancel(task_id, "user")
     owner.reaped(task_id)
-    assert owner.task(task_id).result == t.Cancelled("user")
+    assert owner.task(task_id).result == t.TaskCancelled("user")
 
 
 def test_an_unknown_id_and_that_of_another_owner_are_the_same() -> None:  # rows 11, 42
@@ -210,13 +214,13 @@ def test_a_zero_that_was_measured_stays_and_what_was_not_is_left_out() -> None: 
 def test_an_answer_to_one_question_leaves_the_other_open() -> None:  # row 15
     owner, task_id = running()
     task = owner.task(task_id)
-    task.ask("q8")
+    task.inquire("q8")
     task.answered("q7")
     assert task.attention == t.Attention("input-needed", ("q8",))
     task.answered("q8")
     assert task.attention == t.Attention()
     owner.ended(task_id, DONE)
-    assert code_of(lambda: task.ask("q9")) == code_of(lambda: task.measure(tools=1)) == "TaskTerminal"
+    assert code_of(lambda: task.inquire("q9")) == code_of(lambda: task.measure(tools=1)) == "TaskTerminal"
 
 
 def test_sequences_are_text_and_exact_beyond_what_a_number_holds() -> None:  # row 12
@@ -292,7 +296,7 @@ def test_a_wait_with_no_time_yields_at_once_and_says_each_time_the_same_task() -
     for budget in (0.0, 0.0):
         (outcome,) = resolved(owner.wait(task_id, budget, "host", is_designated=True))
         assert (outcome.task_id, outcome.reason) == (task_id, "elapsed")
-    ended = t.Completed(exit_code=7)
+    ended = t.TaskCompleted(exit_code=7)
     owner.ended(task_id, ended)
     for _ in range(2):
         assert resolved(owner.wait(task_id, None, "host", is_designated=True)) == [t.SettledWait(task_id, ended)]
@@ -329,7 +333,7 @@ def test_an_observer_that_gives_up_a_launch_cancels_it_and_nothing_that_it_only_
     effects = owner.give_up("host")
     assert of(StopTask, effects) == [StopTask(task_id, "user")]
     assert resolved(effects) == []
-    assert resolved(owner.reaped(task_id)) == [t.SettledWait(task_id, t.Cancelled("user"))]
+    assert resolved(owner.reaped(task_id)) == [t.SettledWait(task_id, t.TaskCancelled("user"))]
     other, its_id = running()
     other.budget_passed("wait-1-1")
     assert other.give_up("host") == []  # the launch has ended, so its abort reaches nothing
@@ -364,7 +368,7 @@ def test_a_queued_task_that_is_cancelled_never_starts_and_is_told_of_once() -> N
     queued, effects = owner.launch(agent("b"), BACKGROUND, "host")
     assert len(resolved(effects)) == 1  # nobody waits until it has begun
     receipt, effects = owner.cancel(queued, "user")
-    assert receipt.execution == t.Settled(t.Cancelled("user")) and receipt.cleanup == t.CleanupReaped()
+    assert receipt.execution == t.Settled(t.TaskCancelled("user")) and receipt.cleanup == t.CleanupReaped()
     assert of(Announce, effects) == [Announce(queued)]
     assert owner.cancel(queued, "shutdown")[1] == []
 
@@ -386,8 +390,15 @@ def test_a_command_that_never_was_in_the_background_is_not_told_of() -> None:  #
     assert of(Announce, [*owner.ended(task_id, DONE), *owner.reaped(task_id)]) == []
     owner, task_id = running()
     owner.budget_passed("wait-1-1")
-    assert of(Announce, owner.ended(task_id, t.Completed(exit_code=2))) == [Announce(task_id)]
+    assert of(Announce, owner.ended(task_id, t.TaskCompleted(exit_code=2))) == [Announce(task_id)]
     assert of(Announce, owner.reaped(task_id)) == []
+
+
+def test_nobody_hears_that_a_task_is_over_before_its_notice_is_due() -> None:
+    owner, task_id = running(BACKGROUND)
+    owner.wait(task_id, None, "client", is_designated=False)
+    effects = owner.ended(task_id, DONE)
+    assert [type(effect) for effect in effects] == [Announce, Resolve]
 
 
 def test_a_stopped_task_is_told_of_once_and_only_when_it_is_reaped() -> None:  # row 52
@@ -407,7 +418,7 @@ def test_output_over_the_limit_ends_a_background_command_and_no_other() -> None:
     assert of(StopTask, effects) == [StopTask(task_id, "output-limit", at_once=True)]
     owner.reaped(task_id)
     result = owner.task(task_id).result
-    assert isinstance(result, t.Failed) and result.code == "OutputLimitExceeded"
+    assert isinstance(result, t.TaskFailed) and result.code == "OutputLimitExceeded"
     assert result.message == "Background command killed: output file exceeded 5 GiB"
 
 
@@ -441,7 +452,7 @@ def test_what_waits_to_run_is_cancelled_before_what_runs_frees_its_place() -> No
     second = owner.launch(agent("b"), BACKGROUND, "host")[0]
     effects = [*owner.close(), *owner.reaped(first)]
     assert of(StartTask, effects) == []
-    assert owner.task(second).result == t.Cancelled("owner-close")
+    assert owner.task(second).result == t.TaskCancelled("owner-close")
 
 
 def test_a_cleanup_that_failed_keeps_the_owner_closing_until_it_is_done_after_all() -> None:  # row 18
@@ -571,7 +582,7 @@ class Course:
 
     def end(self) -> None:
         if self.unreaped:
-            result = self.rng.choice((DONE, t.Completed(exit_code=3), t.Failed("RunnerFailed", "x")))
+            result = self.rng.choice((DONE, t.TaskCompleted(exit_code=3), t.TaskFailed("RunnerFailed", "x")))
             self.attempt(lambda: self.owner.ended(self.rng.choice(sorted(self.unreaped)), result))
 
     def reap(self) -> None:
@@ -603,7 +614,7 @@ def test_in_two_thousand_courses_each_wait_ends_once_and_nothing_is_lost_or_left
         assert (owner.state, course.closed, len(owner.watching)) == ("closed", 1, 0), seed
         for task in owner.tasks:
             cause = course.stopping.get(task.id)
-            if isinstance(task.result, t.Cancelled) and cause is not None:
+            if isinstance(task.result, t.TaskCancelled) and cause is not None:
                 assert task.result.cause == cause, seed
                 causes.add(cause)
             assert course.announced[task.id] == int(task.was_background), seed

@@ -1,0 +1,126 @@
+"""The session's side of its tasks: the desk that owns them, what the client hears of them, and their end.
+
+Part of the session actor. The desk is started with the first thing that needs one, since most sessions never do. When
+the session lets go, its desk closes; coming back, the session gets a fresh owner. A desk that has closed is stopped
+once the session is still, so that no call can be on its way to it. Source: `tasks.md` 2.3 and 2.11.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from actors.mail import (
+    CloseTasks,
+    ReleaseWaits,
+    TaskChanged,
+    TaskCommand,
+    TaskDeskMail,
+    TaskResponse,
+    TasksClosed,
+    Ticket,
+)
+from protocol.events import TaskUpdate
+
+if TYPE_CHECKING:
+    from actors.base import Address, Child
+    from actors.session.actor import Session
+    from protocol.commands import Command
+
+KEY = "tasks-"
+
+
+class TaskSide:
+    """`is_watched` tells that the client wants `task_update`."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._desk: tuple[str, Child[TaskDeskMail]] | None = None
+        self._closing: dict[str, Child[TaskDeskMail]] = {}
+        self._closed: list[Child[TaskDeskMail]] = []
+        self._open: dict[int, Ticket] = {}
+        self._started = 0
+        self._prefix = ""
+
+    @property
+    def owes(self) -> bool:
+        """Whether something that it owns is not over, or a command not answered."""
+        return bool(self._closing or self._open)
+
+    def owner(self) -> Address[TaskDeskMail]:
+        """The desk for a call that starts now. While the session lets go it refuses."""
+        if self._desk is None and self._closing:
+            return list(self._closing.values())[-1]
+        if self._desk is None:
+            self._desk = self._start()
+        desk = self._desk[1]
+        if self._session.leaving:
+            self.close()
+        return desk
+
+    def _start(self) -> tuple[str, Child[TaskDeskMail]]:
+        """The scope is random: what an earlier process said of its tasks is in the same file."""
+        self._prefix = self._prefix or self._session.services.uuid4().replace("-", "")[:8]
+        scope = f"{self._prefix}-{self._started}"
+        self._started += 1
+        return scope, self._session.services.start_task_desk(scope, f"{KEY}{scope}", self._session.me)
+
+    def release(self) -> None:
+        """The user steers: what the run waits for goes on without it."""
+        if self._desk is not None:
+            self._desk[1].tell(ReleaseWaits("input-needed"))
+
+    # -- commands
+
+    def pass_on(self, ticket: Ticket, command: Command) -> bool:
+        """Passes a command on; whether there is anybody who knows tasks."""
+        desks = [*self._closing.values(), *([self._desk[1]] if self._desk else [])]
+        if desks:
+            self._open[ticket.serial] = ticket
+            desks[-1].tell(TaskCommand(ticket, command))
+        return bool(desks)
+
+    def answered(self, mail: TaskResponse) -> None:
+        self._open.pop(mail.response.serial, None)
+        self._session.outbox.record(mail.response)
+
+    def changed(self, mail: TaskChanged) -> None:
+        """The notice is in the file before the client hears that the task is over."""
+        if mail.notice is not None:
+            self._session.notices.add(mail.notice)
+        if self._session.setting.defaults.task_updates:
+            self._session.outbox.event(TaskUpdate(mail.record))
+
+    # -- the end
+
+    def close(self) -> None:
+        """Ends everything; nobody waits for that here."""
+        if self._desk is not None:
+            scope, desk = self._desk
+            self._desk = None
+            self._closing[scope] = desk
+            desk.tell(CloseTasks())
+
+    def closed(self, mail: TasksClosed) -> None:
+        desk = self._closing.pop(mail.scope, None)
+        if desk is not None:
+            self._closed.append(desk)
+
+    def stop_closed(self) -> None:
+        """The session is still: no call of it can ask them anything any more."""
+        while self._closed:
+            self._closed.pop().stop()
+
+    def died(self, key: str, error: str) -> None:
+        """A desk died; it has answered the calls, and what it owned is killed."""
+        scope = key.removeprefix(KEY)
+        self._closing.pop(scope, None)
+        if self._desk is not None and self._desk[0] == scope:
+            self._desk = None
+        for ticket in self._open.values():
+            self._session.outbox.failed(ticket, f"the tasks failed: {error}")
+        self._open.clear()
+
+    def abandon(self) -> None:
+        """The session dies: its tasks go with it."""
+        for desk in [*self._closing.values(), *([self._desk[1]] if self._desk else [])]:
+            desk.tell(CloseTasks(alone=True))

@@ -1,0 +1,57 @@
+"""What is typed at a task: each input is an operation, typed at most once, however often it is asked for.
+
+Pure. A repeated operation gets its receipt again; with other bytes it is refused. An input that was cut off is never
+sent again, since nobody knows what the command made of the half. Source: `tasks.md` 2.8 (stdin).
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+CREDIT_BYTES = 65_536
+REMEMBERED = 256
+
+
+class Receipt(Struct, frozen=True):
+    """How many bytes were taken; `error` (a code and a text) if not all were."""
+
+    accepted: int
+    error: str | None = None
+
+
+class InputLedger:
+    """Which operations there were. `begin` tells what is known; None: type it, then call `end`."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[bytes, Receipt | None]] = {}
+        self._pending = 0
+
+    def begin(self, operation: str, data: bytes) -> Receipt | None:
+        known = self._known.get(operation)
+        if known is not None and known[0] != data:
+            return Receipt(0, f"OperationConflict: operation {operation} typed something else")
+        if known is not None:
+            return known[1] or Receipt(0, f"OperationConflict: operation {operation} is still being typed")
+        if len(data) + self._pending > CREDIT_BYTES:
+            return Receipt(0, f"InputBackpressure: more than {CREDIT_BYTES} bytes wait to be read")
+        if not data:
+            return self._keep(operation, data, Receipt(0))
+        self._pending += len(data)
+        self._known[operation] = (data, None)
+        return None
+
+    def end(self, operation: str, accepted: int) -> Receipt:
+        """`accepted` bytes were typed; fewer than asked for means that the terminal is gone."""
+        data, _ = self._known[operation]
+        self._pending -= len(data)
+        lost = f"InputDeliveryUnknown: operationId={operation}; acceptedBytes={accepted}"
+        return self._keep(operation, data, Receipt(accepted, None if accepted == len(data) else lost))
+
+    def _keep(self, operation: str, data: bytes, receipt: Receipt) -> Receipt:
+        self._known[operation] = (data, receipt)
+        while len(self._known) > REMEMBERED:
+            oldest = next((name for name, each in self._known.items() if each[1] is not None), None)
+            if oldest is None:
+                break
+            del self._known[oldest]
+        return receipt
