@@ -28,25 +28,40 @@ def export_path(session_path: str | None, wanted: str | None, cwd: str, home: st
     source = os.path.join(cwd, session_path)
     if not os.path.exists(source):
         raise ExportError(NOTHING_YET)
-    if not wanted:
-        stem, _ = os.path.splitext(os.path.basename(session_path))
-        return f"atomic-session-{stem}.html"
-    path = expand_home(_without_scheme(wanted), home)
-    _demand_usable(path, wanted)
-    if os.path.realpath(os.path.join(cwd, path)) == os.path.realpath(source):
+    path = _path_of(wanted, home) if wanted else _usual_name(session_path)
+    if _is_same_file(os.path.join(cwd, path), source):
         raise ExportError(f"Cannot export to {path}: it is the file of the session itself")
     return path
 
 
 def write_export(path: str, page: str, cwd: str) -> None:
-    """Put `page` at `path`; its folder must exist. A file that is there is replaced and keeps its mode. Blocks for as
-    long as the disk does. Raises `ExportError`."""
+    """Put `page` at `path`; its folder must exist. A file that is there is replaced and keeps its mode; what other hard
+    links name stays as it was. Blocks for as long as the disk does. Raises `ExportError`."""
     from actors.tool.table import ToolFailure
 
     try:
-        replace(os.path.join(cwd, path), page.encode(), "export to")
+        replace(os.path.join(cwd, path), page.encode(), "export to", keep_links=False)
     except ToolFailure as failure:
         raise ExportError(str(failure)) from None
+
+
+def _is_same_file(path: str, source: str) -> bool:
+    """By the file and not by its name: hard links, symlinks and other spellings are the session too."""
+    try:
+        return os.path.samefile(path, source)
+    except OSError:
+        return os.path.realpath(path) == os.path.realpath(source)
+
+
+def _usual_name(session_path: str) -> str:
+    stem, _ = os.path.splitext(os.path.basename(session_path))
+    return f"atomic-session-{stem}.html"
+
+
+def _path_of(wanted: str, home: str) -> str:
+    path = expand_home(_without_scheme(wanted), home)
+    _demand_usable(path, wanted)
+    return path
 
 
 def _without_scheme(wanted: str) -> str:

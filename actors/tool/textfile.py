@@ -2,7 +2,8 @@
 
 Reading never blocks: pipes, sockets and devices are refused before and after the open. Replacing goes through symlinks
 to the target, is atomic (a new file beside it, renamed), and keeps mode and owner; a file with other hard links or with
-access lists, or in a directory that takes no new file, is rewritten in place instead. Source: `tasks.md` 1.1 to 1.4.
+access lists, or in a directory that takes no new file, is rewritten in place instead, unless the caller wants its other
+names left alone. Source: `tasks.md` 1.1 to 1.4.
 """
 
 from __future__ import annotations
@@ -68,8 +69,9 @@ def load(path: str, action: str) -> bytes:
             raise failure(error, "read", path) from None
 
 
-def replace(path: str, data: bytes, action: str) -> None:
-    """Make `data` the content of the file at `path`, which is created if missing. Raises `ToolFailure`."""
+def replace(path: str, data: bytes, action: str, *, keep_links: bool = True) -> None:
+    """Make `data` the content of the file at `path`, which is created if missing. Without `keep_links`, other
+    hard links keep the old content. Raises `ToolFailure`."""
     target = os.path.realpath(path)
     try:
         old = _stat(target)
@@ -79,7 +81,9 @@ def replace(path: str, data: bytes, action: str) -> None:
         require_regular(old.st_mode, action, path)
         if not os.access(target, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-        if _must_stay(target, old) or not _write_beside(target, data, old):
+        if (keep_links and _must_stay(target, old)) or not _write_beside(target, data, old):
+            if old.st_nlink > 1 and not keep_links:
+                raise ToolFailure(f"Cannot {action} {path}: it has other hard links, and no file can be made beside it")
             _write_in_place(target, data)
     except OSError as error:
         raise failure(error, "open", path) from None

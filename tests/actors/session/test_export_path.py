@@ -52,9 +52,16 @@ def test_a_path_that_no_disk_takes_is_refused(stored: str, tmp_path: Path, wante
         export_path(stored, wanted, str(tmp_path), "/")
 
 
-@pytest.mark.parametrize("wanted", ["2026_abc.jsonl", "./x/../2026_abc.jsonl", "link"])
-def test_the_session_itself_is_never_overwritten(stored: str, tmp_path: Path, wanted: str) -> None:
+SPELLINGS = ["2026_abc.jsonl", "./x/../2026_abc.jsonl", "link", "hard", "link-to-hard", "file://localhost/hard", None]
+
+
+@pytest.mark.parametrize("wanted", SPELLINGS)
+def test_the_session_itself_is_never_overwritten(stored: str, tmp_path: Path, wanted: str | None) -> None:
     (tmp_path / "link").symlink_to(stored)
+    (tmp_path / "hard").hardlink_to(stored)
+    (tmp_path / "link-to-hard").symlink_to("hard")
+    (tmp_path / "atomic-session-2026_abc.html").symlink_to(stored)
+    wanted = wanted and wanted.replace("file://localhost", f"file://localhost{tmp_path}")
     with pytest.raises(ExportError, match="it is the file of the session itself"):
         export_path(stored, wanted, str(tmp_path), "/")
 
@@ -69,6 +76,13 @@ def test_an_older_page_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "x.html").write_text("old" * 1000)
     write_export(str(tmp_path / "x.html"), "new", "/")
     assert (tmp_path / "x.html").read_text() == "new"
+
+
+def test_other_names_of_an_older_page_keep_what_they_name(stored: str, tmp_path: Path) -> None:
+    """A session that is linked there after the path was checked, or any other one."""
+    (tmp_path / "x.html").hardlink_to(stored)
+    write_export("x.html", "page", str(tmp_path))
+    assert ((tmp_path / "x.html").read_text(), Path(stored).read_text()) == ("page", "{}\n")
 
 
 def test_a_missing_folder_is_an_error_and_is_not_made(tmp_path: Path) -> None:
