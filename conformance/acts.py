@@ -24,15 +24,16 @@ def send(player: Player, step: Step) -> None:
     for number in range(1, step.options.get("repeat", 1) + 1):
         names = {**player.names, "n": number}
         lines += [json.dumps(resolve(one, names), ensure_ascii=False) for one in commands]
-    player.talk.write("".join(line + "\n" for line in lines).encode("utf-8", "surrogatepass"))
+    player.talk.write("".join(line + "\n" for line in lines).encode("utf-8", "surrogatepass"), player.target.deadline)
 
 
 def raw(player: Player, step: Step) -> None:
     for piece in step.value if isinstance(step.value, list) else [step.value]:
         if isinstance(piece, str):
-            player.talk.write(fill(piece, player.names).encode("utf-8", "surrogatepass"))
+            data = fill(piece, player.names).encode("utf-8", "surrogatepass")
         else:
-            player.talk.write(bytes.fromhex(piece["hex"]))
+            data = bytes.fromhex(piece["hex"])
+        player.talk.write(data, player.target.deadline)
 
 
 def close_stdin(player: Player, step: Step) -> None:

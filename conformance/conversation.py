@@ -104,14 +104,14 @@ class Conversation:
         """Something is done now: what was awaited so far is behind every later expectation."""
         self._floor = self._awaited
 
-    def write(self, data: bytes) -> None:
-        """Send bytes in one write, and keep the lines that they complete."""
+    def write(self, data: bytes, deadline: float) -> None:
+        """Send bytes in one write, and keep the lines that they complete. Unmet when nobody reads them."""
         self.act()
         at = len(self.records)
         *lines, self._tail = (self._tail + data).split(b"\n")
         self.sent += [read_sent(line, len(self.starts), at) for line in lines]
         try:
-            self.agent.send_raw(data)
+            self.agent.send_raw(data, deadline)
         except OSError as problem:
             raise Unmet(Fault("stdin takes no more", came=str(problem))) from problem
 

@@ -223,6 +223,9 @@ class Agent:
         stdin, stdout, stderr = self._process.stdin, self._process.stdout, self._process.stderr
         assert stdin and stdout and stderr
         self._stdin = stdin
+        os.set_blocking(
+            stdin.fileno(), False
+        )  # our end alone: an agent that does not read must not hold a test forever
         self._out = _PipeReader(os.dup(stdout.fileno()), self._changed, self._take_stdout)
         self._err = _PipeReader(os.dup(stderr.fileno()), self._changed, self._take_stderr)
         stdout.close()
@@ -277,11 +280,20 @@ class Agent:
         self.send_raw(line(type_, id=id_, **fields))
         return id_
 
-    def send_raw(self, data: bytes) -> None:
-        """Send bytes as they are: several records in one write, half a record, or no record at all."""
-        view = memoryview(data)
+    def send_raw(self, data: bytes, deadline: float = 60.0) -> None:
+        """Send bytes as they are: several records in one write, half a record, or no record at all. TimeoutError when
+        the agent has not read enough within `deadline`."""
+        view, fd, end = memoryview(data), self._stdin.fileno(), time.monotonic() + deadline
         while view:
-            view = view[os.write(self._stdin.fileno(), view) :]
+            try:
+                view = view[os.write(fd, view) :]
+            except BlockingIOError:
+                poll = select.poll()
+                poll.register(fd, select.POLLOUT)
+                if not poll.poll(max(0.0, end - time.monotonic()) * 1000):
+                    raise TimeoutError(
+                        f"the agent left {len(view)} bytes of its stdin unread for {deadline:g} s"
+                    ) from None
 
     def request(self, type_: str, /, *, deadline: float = 20.0, **fields: Any) -> Record:
         """Send a command and wait for its response, whether or not it tells success."""

@@ -196,6 +196,18 @@ def test_a_look_ends_with_stdout_and_the_exit_code_is_known(child: list[str]) ->
         assert agent.exit_code == -signal.SIGKILL
 
 
+def test_an_agent_that_does_not_read_its_stdin_holds_nobody_forever() -> None:
+    agent = Agent([sys.executable, "-c", "import time; time.sleep(60)"])
+    with pytest.raises(TimeoutError, match=r"left \d+ bytes of its stdin unread for 0.1 s"):
+        agent.send_raw(b"x" * 300_000, deadline=0.1)
+    agent.terminate(signal.SIGKILL)
+    agent.wait_exit()
+
+
+def test_a_long_line_goes_through_a_pipe_that_is_smaller(agent: Agent) -> None:
+    assert agent.request("echo", pad="x" * 1_000_000)["success"]
+
+
 def test_a_closed_stdout_gives_the_child_a_broken_pipe(agent: Agent) -> None:
     agent.request("echo")
     agent.close_stdout()
