@@ -129,8 +129,12 @@ class Conversation:
         whatever else was done since."""
         if since is not None or answer is ABSENT:
             return self._floor if since is None else since
+        return min([self._floor, *(one.at for one in self._sent_as(answer))])
+
+    def _sent_as(self, id_: Any) -> list[Sent]:
+        """The commands of this process with this id."""
         mine = [one for one in self.sent if one.process == len(self.starts) and one.id is not ABSENT]
-        return min([self._floor, *(one.at for one in mine if same(one.id, answer))])
+        return [one for one in mine if same(one.id, id_)]
 
     def take(self, indexes: Sequence[int]) -> None:
         self._taken.update(indexes)
@@ -144,6 +148,7 @@ class Conversation:
         that the shape names by id has come otherwise."""
         wanted = _answer_of(shape, names)
         next_ = first = self.floor(since, wanted)
+        only = wanted is not ABSENT and len(self._sent_as(wanted)) == 1  # of two with one id, another may still come
 
         def look(index: int, record: Record) -> tuple[int, dict[str, Any]] | str | None:
             if index in self._taken:
@@ -151,7 +156,7 @@ class Conversation:
             found = match(shape, record, names)
             if found.difference is None:
                 return index, found.bound
-            if wanted is not ABSENT and record.get("type") == "response" and record.get("id", ABSENT) == wanted:
+            if only and record.get("type") == "response" and same(record.get("id", ABSENT), wanted):
                 return "its response is another"
             return None
 

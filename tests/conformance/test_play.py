@@ -91,6 +91,7 @@ def only_fault(*lines: Any, fault: str = "", deadline: float = 0.5) -> str:
     return played(*lines, fault=fault, deadline=deadline).faults[0].text()
 
 
+PROMPT_3 = {"send": {"id": "3", "type": "prompt", "message": "hi"}}
 PROMPT = {"send": {"id": "1", "type": "prompt", "message": "hi"}}
 SETTLED = {"expect": {"type": "agent_settled"}, "as": "done"}
 
@@ -106,6 +107,18 @@ def test_a_record_that_does_not_come_is_told_beside_the_nearest() -> None:
 def test_a_response_that_is_another_fails_at_once() -> None:
     wanted = {"expect": {"type": "response", "id": "1", "success": False}}
     assert "(its response is another)" in only_fault(PROMPT, wanted, deadline=60)
+
+
+def test_the_response_to_a_command_is_found_though_it_came_before_the_last_send() -> None:
+    first, second = ({"send": {"id": id_, "type": "get_state"}} for id_ in "12")
+    late = {"expect": {"type": "response", "id": "1"}}
+    assert played(first, second, {"expect": {"type": "response", "id": "2"}}, PROMPT_3, late).faults == []
+
+
+def test_of_two_commands_with_one_id_either_may_be_answered_first() -> None:
+    lines = [{"send": {"id": "1", "type": "bash", "command": "x"}}, PROMPT]
+    shapes = [{"expect": {"type": "response", "id": "1", "command": command}} for command in ("prompt", "bash")]
+    assert played(*lines, *shapes).faults == []
 
 
 def test_an_expectation_does_not_take_what_came_before_the_last_send() -> None:
