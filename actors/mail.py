@@ -145,7 +145,14 @@ class PromptEnded(Struct, frozen=True):
     refused: bool = False
 
 
-OneShotMail = IntakeMail | PromptEnded
+class ExtensionFailed(Struct, frozen=True):
+    """What an `extension_error` tells: the run goes on, and where no events are shown the user hears of it this way."""
+
+    path: str
+    error: str
+
+
+OneShotMail = IntakeMail | PromptEnded | ExtensionFailed
 """OneShot stands where Intake does when the prompts come with the command line."""
 
 # ---- SessionDesk -------------------------------------------------------------------------------------------------
@@ -1013,7 +1020,9 @@ class SignalReceived(Struct, frozen=True):
 
 
 class StdoutClosed(Struct, frozen=True):
-    pass
+    """Nothing more can be written. `error` is empty if that is only because the client went away."""
+
+    error: str = ""
 
 
 class SessionsClosed(Struct, frozen=True):

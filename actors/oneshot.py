@@ -17,6 +17,7 @@ from actors.mail import (
     AnswerOpen,
     CloseIntake,
     Commands,
+    ExtensionFailed,
     ImagesFitted,
     InputEnded,
     OneShotMail,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from protocol.messages import ImageContent
 
 NO_PROMPT = "No prompt: give it as an argument, as @file or on stdin"
+EXTENSION_ERROR = "Extension error ({}): {}"
 SESSION_FAILED = "the session failed; what it has of the answer is in its file"
 
 
@@ -67,6 +69,9 @@ class OneShot(Actor[OneShotMail]):
         match mail:
             case PromptEnded():
                 self._prompt_ended(mail)
+            case ExtensionFailed(path, error):
+                if self._prompts.tells_errors:
+                    self._complain(EXTENSION_ERROR.format(path, error))
             case SessionCurrent(session):
                 self._session_stands(session)
             case StdinBytes(data, ack):

@@ -1,12 +1,17 @@
 """What the last message of a conversation is worth: its text, and whether it is a whole answer.
 
 Pure. Decides the exit code of the one-shot modes and what `-p` prints. Source: rpc 6, sessions 8.3; only a whole answer
-counts as success here.
+counts as success here, and what a session would ask for again is none.
 """
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
+
+import msgspec
+
+from actors.session.retry import classify, retry_text
+from protocol.messages import AssistantMessage
 
 CUT = "The answer was cut: it reached the output token limit"
 NO_ANSWER = "The run ended without an answer"
@@ -31,12 +36,25 @@ def outcome_of(message: Any) -> Outcome:
         return Outcome()
     stop = message.get("stopReason")
     if stop == "stop":
-        return Outcome(_text(message), whole=True, error="")
+        return _finished(message)
     if stop == "length":
         return Outcome(_text(message), error=CUT)
     if stop in FAILED:
         return Outcome(error=message.get("errorMessage") or FAILED[stop])
     return Outcome()
+
+
+def _finished(message: dict[str, Any]) -> Outcome:
+    """Of a reply that only looks whole, the text is kept if there is any. Of one in the shape of another program,
+    nothing else is known."""
+    text = _text(message)
+    try:
+        reply = msgspec.convert(message, AssistantMessage)
+    except msgspec.ValidationError:
+        return Outcome(text, whole=True, error="")
+    if classify(reply) == "whole":
+        return Outcome(text, whole=True, error="")
+    return Outcome(text if text.strip() else "", error=retry_text(reply))
 
 
 def _text(message: dict[str, Any]) -> str:

@@ -1,8 +1,8 @@
 """Shows one conversation on stdout, in the Writer's place, when nobody drives the program.
 
 Sessions and desks tell it what they would tell the Writer. It passes on what its form makes of it, and the Writer alone
-touches stdout. Responses are not shown: they, and the end of each run, are told to OneShot. The rest of a burst's road,
-acks and the count of what is answered, stays as it is.
+touches stdout. Responses are not shown: they, the end of each run and the errors of extensions are told to OneShot. The
+rest of a burst's road, acks and the count of what is answered, stays as it is.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from actors.mail import (
     Arm,
     ClockMail,
     CloseWriter,
+    ExtensionFailed,
     OneShotMail,
     PrinterMail,
     PromptEnded,
@@ -36,6 +37,7 @@ model's stream after a few snapshots, while one that reads is never slowed down 
 
 _MESSAGE_END = b'{"type":"message_end"'
 _SETTLED = b'{"type":"agent_settled"'
+_EXTENSION_ERROR = b'{"type":"extension_error"'
 
 
 class Acks(Ack):
@@ -101,6 +103,9 @@ class Printer(Actor[PrinterMail]):
     def _event(self, line: bytes) -> Lines:
         if line.startswith(_MESSAGE_END):
             self._last_line = line
+        elif line.startswith(_EXTENSION_ERROR):
+            said = decode_any(line)
+            self._one_shot.tell(ExtensionFailed(said["extensionPath"], said["error"]))
         lines = self._form.take(line)
         if line.startswith(_SETTLED):
             last = self._outcome()

@@ -118,9 +118,10 @@ class Writer(Actor[WriterMail]):
     def _write(self, burst: bytes) -> None:
         try:
             self._write_all(burst)
-        except OSError:
+        except OSError as error:
             self._broken = True
-            self._root.tell(StdoutClosed())
+            reason = "" if isinstance(error, ConnectionError) else error.strerror or str(error)
+            self._root.tell(StdoutClosed(reason))
         first, self._first_written = self._first_written, None
         if first is not None:
             first()

@@ -18,7 +18,7 @@ from runtime.credentials import CredentialError, NoCredential
 from runtime.load_catalog import load_catalog
 from runtime.setting_keys import NotAllowed, duration
 from runtime.settings import load_settings
-from runtime.stdio import complain
+from runtime.stdio import complain, say
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -47,7 +47,7 @@ def run(argv: Sequence[str], env: Mapping[str, str], cwd: str) -> int:
     try:
         if given.action == "check":
             return _check(given.model, env, cwd)
-        print(_credential(given, env, cwd))
+        say(_credential(given, env, cwd))
         return 0
     except _Failure as failure:
         complain(str(failure))
@@ -58,10 +58,10 @@ def _parsed(argv: Sequence[str]) -> Namespace:
     """Help that nobody asked for goes to stderr: whoever captures stdout wants the credential."""
     parser = _parser()
     if "-h" in argv or "--help" in argv:
-        print(parser.format_help(), end="")
+        say(parser.format_help(), end="")
         raise SystemExit(0)
     if not argv:
-        print(parser.format_help(), end="", file=sys.stderr)
+        sys.stderr.write(parser.format_help())
         raise SystemExit(USAGE)
     given = parser.parse_args(list(argv))
     if given.action == "print-api-key" and given.min_expiry is not None:

@@ -16,7 +16,7 @@ from protocol.model import THINKING_LEVELS, ThinkingLevel
 from runtime.arguments import Arguments, sort_arguments
 from runtime.config_values import shown
 from runtime.flags import build_parser
-from runtime.stdio import complain
+from runtime.stdio import complain, say
 from runtime.unknown_keys import nearest
 
 if TYPE_CHECKING:
@@ -87,10 +87,13 @@ def parse_arguments(argv: Sequence[str], env: Mapping[str, str], *, terminal: bo
         _stop(2, f"Unknown option: {shown(sorted_.unknown)}{_suggestion(sorted_.unknown, list(_arities(parser)))}")
     given = vars(parser.parse_args(list(sorted_.flags)))
     if given.pop("help"):
-        print(parser.format_help(), end="", file=sys.stderr if given["mode"] in ("json", "rpc") else sys.stdout)
+        if given["mode"] in ("json", "rpc"):
+            sys.stderr.write(parser.format_help())
+        else:
+            say(parser.format_help(), end="")
         raise SystemExit(0)
     if given.pop("version"):
-        print(f"atomic {program_version()}")
+        say(f"atomic {program_version()}")
         raise SystemExit(0)
     given["mode"] = _mode(given["mode"], asked=given.pop("print") or not terminal)
     given |= {"messages": sorted_.messages, "files": sorted_.files}

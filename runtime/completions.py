@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from runtime.stdio import complain
+from runtime.stdio import complain, say
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -44,12 +44,12 @@ ZSH_WORDS = """{name}() {{
 def run(argv: Sequence[str], env: Mapping[str, str], cwd: str) -> int:
     """The exit code: 2 for a shell that it does not know."""
     if list(argv) in (["-h"], ["--help"]):
-        print(USAGE, end="")
+        say(USAGE, end="")
         return 0
     if len(argv) != 1 or argv[0] not in SHELLS:
         complain(f"completions needs one of: {', '.join(SHELLS)}")
         return 2
-    print(script(argv[0]))
+    say(script(argv[0]))
     return 0
 
 

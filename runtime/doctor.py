@@ -18,7 +18,7 @@ from runtime.cli import Options, is_offline, program_version
 from runtime.load_catalog import load_catalog, start_defaults
 from runtime.resources import has_trust_inputs, is_trusted, load_resources
 from runtime.settings import load_settings
-from runtime.stdio import complain
+from runtime.stdio import complain, plain, say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -44,17 +44,17 @@ class Finding(NamedTuple):
 def run(argv: Sequence[str], env: Mapping[str, str], cwd: str) -> int:
     """The exit code."""
     if list(argv) in (["-h"], ["--help"]):
-        print(USAGE, end="")
+        say(USAGE, end="")
         return 0
     if argv:
         complain(f"doctor takes no arguments, got {argv[0][:80]!r}")
         return 2
     findings = list(examine(env, cwd))
     width = max(len(finding.subject) for finding in findings)
-    for mark, subject, text in findings:
-        print(f"{mark}  {subject.ljust(width)}  {text}")
+    lines = [plain(f"{mark}  {subject.ljust(width)}  {text}") for mark, subject, text in findings]
     broken = sum(finding.mark == "!!" for finding in findings)
-    print(f"\n{'Nothing is broken.' if not broken else f'{broken} broken; see the lines with !!.'}")
+    say("\n".join(lines))
+    say(f"\n{'Nothing is broken.' if not broken else f'{broken} broken; see the lines with !!.'}")
     return 1 if broken else 0
 
 

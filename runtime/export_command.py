@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import os
 import uuid
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from actors.session.export import ExportError
 from actors.session.exporting import ExportPlan, render_to
 from actors.session.naming import expand_home, home_dir
 from actors.session.reading import SessionFileError, read_session
 from actors.session.tree import Tree
-from runtime.stdio import complain
+from runtime.stdio import complain, say
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -35,26 +35,19 @@ def run(argv: Sequence[str], env: Mapping[str, str], cwd: str) -> int:
         plan = ExportPlan(
             path, given.out, stored.header, tuple(stored.entries), tree.leaf_id, tree.name, None, None, given.theme
         )
-        print(render_to(plan, cwd, home))
+        page = render_to(plan, cwd, home)
     except (SessionFileError, ExportError, OSError) as error:
         complain(str(error))
         return 1
+    say(page)
     return 0
 
 
 def _parsed(argv: Sequence[str]) -> Namespace:
-    import argparse
+    from runtime.command_parser import CommandParser
 
-    parser = argparse.ArgumentParser(
-        prog="atomic export", allow_abbrev=False, description="Writes a stored session as one HTML page."
-    )
+    parser = CommandParser("atomic export", "Writes a stored session as one HTML page.")
     parser.add_argument("session", metavar="SESSION.jsonl", help="the session file")
     parser.add_argument("out", nargs="?", metavar="OUT", help="the page; atomic-session-<name>.html without it")
     parser.add_argument("--theme", choices=("auto", "dark", "light"), default="auto", help="colours to begin with")
-    parser.error = _usage  # type: ignore[method-assign]
     return parser.parse_args(list(argv))
-
-
-def _usage(message: str) -> NoReturn:
-    complain(message[:1].upper() + message[1:])
-    raise SystemExit(2)

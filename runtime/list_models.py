@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
+
+from runtime.stdio import plain, say
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -16,7 +17,7 @@ NONE_AVAILABLE = "No models available. Set an API key, or give a provider an api
 
 def print_models(models: Sequence[Model], search: str) -> None:
     """Prints those that hold every word of `search` in provider, id or name."""
-    print(models_table(models, search), file=sys.stdout)
+    say(models_table(models, search))
 
 
 def models_table(models: Sequence[Model], search: str) -> str:
@@ -25,7 +26,7 @@ def models_table(models: Sequence[Model], search: str) -> str:
         return NONE_AVAILABLE
     found = [model for model in models if _fits(model, search.lower().split())]
     if not found:
-        return f'No models matching "{search}"'
+        return f'No models matching "{plain(search)}"'
     return "\n".join(_lines([HEAD, *map(_row, sorted(found, key=lambda model: (model.provider, model.id)))]))
 
 
@@ -36,8 +37,8 @@ def _fits(model: Model, words: Iterable[str]) -> bool:
 
 def _row(model: Model) -> tuple[str, ...]:
     return (
-        model.provider,
-        model.id,
+        plain(model.provider),
+        plain(model.id),
         _tokens(model.context_window),
         _tokens(model.max_tokens),
         "yes" if model.reasoning else "no",

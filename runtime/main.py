@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from actors.mail import RootMail, SignalReceived
 from runtime.cli import parse_arguments
@@ -15,6 +14,7 @@ from runtime.cli import parse_arguments
 if TYPE_CHECKING:
     from runtime.oneshot import OneShotPlan
     from runtime.startup import Startup
+    from runtime.trace_file import TraceFile
 
 SWITCH_INTERVAL_S = 0.0005
 """At the default of 5 ms one busy pure-Python thread delays a chain of four actors by 15 ms."""
@@ -52,10 +52,11 @@ class MainThread:
 def main(argv: list[str] | None = None) -> int:
     """Runs `atomic`. Returns only when it could not start; otherwise the process exits by itself."""
     from runtime.startup import StartupError, load
-    from runtime.stdio import complain
+    from runtime.stdio import CANNOT_WRITE, CLOSED, complain, hold_closed_streams
     from runtime.wiring import STAMPS
 
     given = sys.argv[1:] if argv is None else argv
+    hold_closed_streams()
     try:
         cwd = os.getcwd()
     except OSError as error:
@@ -71,6 +72,9 @@ def main(argv: list[str] | None = None) -> int:
         from runtime.export_command import run
 
         return run([options.export, *options.messages], os.environ, cwd)
+    if sys.stdout is None:
+        complain(CANNOT_WRITE.format(CLOSED))
+        return 1
     try:
         startup = load(options, os.environ, cwd, STAMPS)
     except StartupError as error:
@@ -113,7 +117,7 @@ def _facts(startup: Startup) -> str:
     return f"session {session.header.id}, file {session.journal.path or 'none'}, model {model}, tools {tools}"
 
 
-def _run(startup: Startup, trace: Callable[[str, str, Any], None] | None, plan: OneShotPlan | None) -> None:
+def _run(startup: Startup, trace: TraceFile | None, plan: OneShotPlan | None) -> None:
     from runtime.children import kill_descendants, mark_children
     from runtime.root import Root
     from runtime.stdio import StdoutSink, complain, take_stdout
@@ -136,7 +140,7 @@ def _run(startup: Startup, trace: Callable[[str, str, Any], None] | None, plan: 
             complain(f"root failed: {describe(error)}")
             kill_descendants()
             os._exit(1)
-    _exit(root.exit_code)
+    _exit(root.exit_code or (0 if trace is None or trace.is_whole else 1))
 
 
 def _listen(root: MainThread) -> None:
@@ -164,18 +168,12 @@ def _read_signals(source: int, root: MainThread) -> None:
             root.tell(SignalReceived(number))
 
 
-def _tracer(path: str | None) -> Callable[[str, str, Any], None] | None:
+def _tracer(path: str | None) -> TraceFile | None:
     if path is None:
         return None
-    from actors.trace import trace_line
+    from runtime.trace_file import TraceFile
 
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    return lambda sender, receiver, mail: _write_line(fd, trace_line(sender, receiver, mail))
-
-
-def _write_line(fd: int, line: bytes) -> None:
-    """One write for each line: O_APPEND keeps the lines of all threads whole."""
-    os.write(fd, line)
+    return TraceFile(path)
 
 
 def _exit(code: int) -> None:

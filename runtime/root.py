@@ -33,6 +33,7 @@ from actors.mail import (
     WriterClosed,
     WriterMail,
 )
+from runtime.stdio import CANNOT_WRITE
 
 DEADLINE_MS = 5000
 LAST_WORDS_MS = 1000
@@ -81,8 +82,8 @@ class Root(Actor[RootMail]):
                     self._arm_deadline()
             case SignalReceived(number):
                 self._stop(128 + number)
-            case StdoutClosed():
-                self._stop(1)
+            case StdoutClosed(error):
+                self._stdout_closed(error)
             case SessionsClosed():
                 self._closed("sessions")
             case ShellsClosed():
@@ -103,9 +104,18 @@ class Root(Actor[RootMail]):
             self.exit_code = exit_code
             self._arm_deadline()
             self._intake.tell(CloseIntake())
-        elif exit_code != 1:
+        else:
             self.exit_code = exit_code
             self._end()
+
+    def _stdout_closed(self, error: str) -> None:
+        """During an end that has begun it is no second trigger; but what the client did not get is no success."""
+        if error:
+            self._complain(CANNOT_WRITE.format(error))
+        if self.phase == "running":
+            self._stop(1)
+        elif self.exit_code == 0:
+            self.exit_code = 1
 
     def _drain(self) -> None:
         if self.phase not in ("running", "closing input"):

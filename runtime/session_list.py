@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from actors.session.listing import Listed, list_sessions
 from actors.session.naming import agent_dir, session_dir
 from protocol.codec import BadJson, decode_any, encode
 from runtime.resources import is_trusted
 from runtime.settings import load_settings
-from runtime.stdio import complain
+from runtime.stdio import complain, plain, say
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -44,36 +44,28 @@ def run(argv: Sequence[str], env: Mapping[str, str], cwd: str) -> int:
     shown = [_shown(each) for each in listed[: given.limit or None]]
     if given.json:
         for row in shown:
-            print(encode({**row._asdict(), "modified": round(row.modified * 1000)}).decode())
+            say(encode({**row._asdict(), "modified": round(row.modified * 1000)}).decode())
     elif shown:
-        print("\n".join(_table(shown, with_folder=given.all)))
+        say("\n".join(_table(shown, with_folder=given.all)))
     else:
         complain(NONE_HERE.format(", ".join(folders)))
     return 0
 
 
 def _parsed(argv: Sequence[str]) -> Namespace:
-    import argparse
+    from runtime.command_parser import CommandParser
 
-    parser = argparse.ArgumentParser(
-        prog="atomic sessions",
-        allow_abbrev=False,
-        description="List this project's sessions, those used last first. Open one with atomic --session ID.",
+    parser = CommandParser(
+        "atomic sessions", "List this project's sessions, those used last first. Open one with atomic --session ID."
     )
     parser.add_argument("--all", action="store_true", help="the sessions of all projects")
     parser.add_argument("--session-dir", metavar="DIR", help="look in DIR, as with atomic --session-dir")
     parser.add_argument("--limit", metavar="N", type=int, default=20, help="so many at most; 0 for all (default 20)")
     parser.add_argument("--json", action="store_true", help="one JSON object a line; times in milliseconds")
-    parser.error = _usage  # type: ignore[method-assign]
     given = parser.parse_args(list(argv))
     if given.limit < 0:
-        _usage(f"--limit must be 0 or more, got {given.limit}")
+        parser.error(f"--limit must be 0 or more, got {given.limit}")
     return given
-
-
-def _usage(message: str) -> NoReturn:
-    complain(message[:1].upper() + message[1:])
-    raise SystemExit(2)
 
 
 def _folders(given: Namespace, env: Mapping[str, str], cwd: str) -> list[str]:
@@ -125,7 +117,8 @@ def _first_prompt(lines: list[bytes]) -> str:
             content = message.get("content")
             if isinstance(content, str):
                 return content
-            texts = (block.get("text") for block in content or () if isinstance(block, dict))
+            blocks = content if isinstance(content, list) else ()
+            texts = (block.get("text") for block in blocks if isinstance(block, dict))
             return next((text for text in texts if isinstance(text, str)), "")
     return ""
 
@@ -145,5 +138,5 @@ def _table(rows: list[Shown], *, with_folder: bool) -> Iterator[str]:
     for row in rows:
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(row.modified))
         text = row.text if len(row.text) <= 60 else row.text[:59] + "…"
-        text = "".join(letter if letter.isprintable() else " " for letter in text)
-        yield "  ".join(filter(None, (when, row.id, row.cwd if with_folder else "", text or "(empty)")))
+        shown = (when, row.id, row.cwd if with_folder else "", text or "(empty)")
+        yield plain("  ".join(filter(None, shown)))

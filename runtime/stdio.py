@@ -1,4 +1,8 @@
-"""The two pipes to the client: stdin is read by a pump, stdout is taken over for the Writer alone."""
+"""The process's three streams: stdin is read by a pump, stdout is taken over for the Writer alone.
+
+Where nobody is driven, `say` is the way to stdout and `complain` the way to stderr. Promises that no file of ours ever
+has the number of a standard stream, and that what could not be written is no success.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ import os
 import select
 import sys
 from collections.abc import Callable
+from typing import NoReturn
 
 from actors.base import Address
 from actors.mail import IntakeMail, StdinBytes, StdinEnded
@@ -15,6 +20,26 @@ from actors.pump import Window
 
 READ_BYTES = 64 * 1024
 _RETRIED = (errno.EAGAIN, errno.EWOULDBLOCK, errno.ENOBUFS)
+CANNOT_WRITE = "stdout cannot be written: {}"
+CLOSED = "it is closed"
+
+
+def hold_closed_streams() -> None:
+    """To be called first of all. A stream that the caller closed becomes /dev/null: else the first file that is opened
+    would get its number, and a session file would take what children print. Stdin is at its end then, what goes to
+    stderr vanishes, and a write to stdout fails."""
+    for fd, stream in enumerate((sys.stdin, sys.stdout, sys.stderr)):
+        if stream is None:
+            _hold(fd, os.O_WRONLY if fd == 2 else os.O_RDONLY)
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
+
+
+def _hold(fd: int, flags: int) -> None:
+    null = os.open(os.devnull, flags)
+    if null != fd:
+        os.dup2(null, fd)
+        os.close(null)
 
 
 def take_stdout() -> int:
@@ -90,13 +115,52 @@ def _read(fd: int) -> bytes:
             return b""
 
 
-def complain(line: str) -> None:
-    """One line for the people who read stderr."""
+def say(text: str, *, end: str = "\n") -> None:
+    """Writes to stdout, where it is not taken. Ends the process with 1 when that fails: without a word if the reader
+    went away, else with one. What the encoding does not have becomes a question mark."""
     try:
-        sys.stderr.write(f"atomic: {line}\n")
+        if sys.stdout is None:
+            _give_up(CLOSED)
+        sys.stdout.buffer.write(_encoded(text + end, sys.stdout.encoding or "utf-8"))
+        sys.stdout.flush()
+    except OSError as error:
+        _give_up("" if isinstance(error, ConnectionError) else error.strerror or str(error))
+
+
+def _encoded(text: str, encoding: str) -> bytes:
+    """A file's name may hold bytes that are no text, which Python keeps as lone surrogates."""
+    try:
+        return text.encode(encoding, "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode(encoding, "replace")
+
+
+def _give_up(reason: str) -> NoReturn:
+    if reason:
+        complain(CANNOT_WRITE.format(reason))
+    if sys.stdout is not None:  # what its buffer still holds would fail again, with a traceback, at the end
+        _hold(1, os.O_WRONLY)
+    raise SystemExit(1)
+
+
+def plain(text: str) -> str:
+    """`text` from a file or a server, for a terminal: nothing in it moves the cursor or begins a line."""
+    return text if text.isprintable() else "".join(letter if letter.isprintable() else " " for letter in text)
+
+
+def complain(text: str) -> None:
+    """For the people who read stderr. Each line of `text` gets our name; what is not printable is escaped."""
+    try:
+        sys.stderr.write("".join(f"atomic: {_escaped(line)}\n" for line in text.split("\n")))
         sys.stderr.flush()
     except (OSError, ValueError):
         return  # nobody listens
+
+
+def _escaped(line: str) -> str:
+    if line.isprintable():
+        return line
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in line)
 
 
 Complain = Callable[[str], None]

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from actors.mail import (
     AnswerOpen,
     CloseIntake,
     Commands,
+    ExtensionFailed,
     InputEnded,
     PromptEnded,
     SessionCurrent,
@@ -66,6 +69,15 @@ def test_the_stdin_pump_is_acked() -> None:
     window = Window()
     Bench(Prompts(("go",))).tell(StdinBytes(b"a", window.admit(1)))
     assert window._messages == 0
+
+
+@pytest.mark.parametrize(("tells", "said"), [(True, ["Extension error (x): broke"]), (False, [])])
+def test_the_error_of_an_extension_is_told_where_no_event_tells_it_and_costs_nothing(
+    tells: bool, said: list[str]
+) -> None:
+    bench = Bench(Prompts(("go",), tells_errors=tells)).begun()
+    bench.tell(ExtensionFailed("x", "broke"), WHOLE)
+    assert (bench.complaints, bench.exit_codes()) == (said, [0])
 
 
 def test_a_further_message_waits_until_the_last_has_settled() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from actors.mail import Arm, CloseWriter, PromptEnded, Record, Tick, Ticket, Write
+from actors.mail import Arm, CloseWriter, ExtensionFailed, PromptEnded, Record, Tick, Ticket, Write
 from actors.print_outcome import Outcome
 from actors.print_stream import INTERVAL_MS, DeltaForm, Form, SnapshotForm, TextForm
 from actors.printer import HELD_ACKS, Printer
@@ -52,6 +52,15 @@ def test_a_refused_prompt_is_told_and_leaves_stdout_empty() -> None:
     bench.printer.receive(CloseWriter())
     assert bench.one_shot.drain() == [PromptEnded(False, "No key", refused=True)]
     assert bench.writer.drain() == [Write((Record(b"", 1),)), CloseWriter()]
+
+
+@pytest.mark.parametrize("form", [TextForm(), DeltaForm(b""), SnapshotForm(b"")])
+def test_the_error_of_an_extension_is_told(form: Form) -> None:
+    bench = Bench(form)
+    error = b'{"type":"extension_error","extensionPath":"skill:x@y","event":"skill_expansion","error":"none"}\n'
+    bench.write(error)
+    assert bench.one_shot.drain() == [ExtensionFailed("skill:x@y", "none")]
+    assert bench.written() == (b"" if type(form) is TextForm else error)
 
 
 @pytest.mark.parametrize(

@@ -166,6 +166,27 @@ def test_only_a_reply_that_stopped_by_itself_is_whole() -> None:
     assert reply("toolUse") == outcome_of({"role": "toolResult"}) == outcome_of(None) == Outcome("", False, NO_ANSWER)
 
 
+def finished(*content: Any, output: int = 0, stop: str = "stop") -> Outcome:
+    """What the last reply of a session is worth."""
+    told = {"role": "assistant", "api": "a", "provider": "p", "model": "m", "timestamp": 1, "stopReason": stop}
+    return outcome_of({**told, "content": list(content), "usage": {"output": output}})
+
+
+def test_a_reply_that_a_session_would_ask_for_again_is_no_whole_answer() -> None:
+    empty, refusal = "Provider returned an empty completion", "Provider returned a canned safety refusal"
+    assert finished() == Outcome("", error=empty)
+    assert finished({"type": "text", "text": " \n"}) == Outcome("", error=empty)
+    assert finished({"type": "thinking", "thinking": ""}) == Outcome("", error=empty)
+    sorry = {"type": "text", "text": "I'm sorry, I can't help with that."}
+    assert finished(sorry) == Outcome(f"{sorry['text']}\n", error=refusal)
+
+
+def test_a_reply_with_content_or_with_tokens_is_whole() -> None:
+    assert finished({"type": "text", "text": "ok"}) == Outcome("ok\n", whole=True, error="")
+    assert finished({"type": "thinking", "thinking": "hm"}).whole
+    assert finished(output=3).whole
+
+
 def test_each_text_block_is_a_line_and_thinking_is_left_out() -> None:
     content = [{"type": "text", "text": "a"}, {"type": "thinking", "thinking": "x"}, {"type": "text", "text": "b"}]
     assert outcome_of({"role": "assistant", "content": content, "stopReason": "stop"}).text == "a\nb\n"

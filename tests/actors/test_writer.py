@@ -126,10 +126,29 @@ def test_a_broken_pipe_is_told_once_and_still_settles_acks_and_answers() -> None
     for serial in (1, 2):
         bench.tell(Record(b"x\n", serial), ack=window.admit(2))
         bench.writer.idle()
-    assert bench.root.drain() == [StdoutClosed()]
+    assert [type(mail) for mail in bench.root.drain()] == [StdoutClosed]
     assert bench.intake.drain() == [Answered((1,)), Answered((2,))]
     assert bench.tries == 1
     assert window.admit(1) is not None
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (BrokenPipeError(32, "Broken pipe"), ""),
+        (ConnectionResetError(104, "Connection reset"), ""),
+        (OSError(28, "No space left on device"), "No space left on device"),
+        (OSError("odd"), "odd"),
+    ],
+)
+def test_why_nothing_can_be_written_is_told_unless_the_client_went_away(error: OSError, told: str) -> None:
+    def fail(burst: bytes) -> None:
+        raise error
+
+    root = Probe[Any]()
+    writer = Writer(fail, root)
+    writer.receive(Write((Record(b"x\n"),), boundary=True))
+    assert root.drain() == [StdoutClosed(told)]
 
 
 def test_closing_writes_what_is_pending_first(bench: Bench) -> None:

@@ -9,7 +9,7 @@ from base64 import b64decode
 from collections.abc import Callable
 from typing import Any
 
-from conformance.model_server import ModelServer, error, gate, text, tool
+from conformance.model_server import ModelServer, Usage, error, gate, text, tool
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
 Run = Callable[..., tuple[int, str, str]]
@@ -67,6 +67,24 @@ def test_a_failed_answer_is_told_on_stderr(run: Run, server: ModelServer) -> Non
     code, out, err = run("-p", "hi")
     assert (code, out) == (1, "")
     assert err.startswith("atomic: ") and "no such thing" in err
+
+
+def test_an_answer_that_stays_empty_is_no_success(run: Run, server: ModelServer, home: Any) -> None:
+    home.write_settings({"retry": {"enabled": False}})
+    server.script(*[text("", usage=Usage(output=0))] * 3)
+    assert run("-p", "hi") == (1, "", "atomic: Provider returned an empty completion\n")
+    assert run("-p", "-c") == (1, "", "atomic: Provider returned an empty completion\n")
+    code, _, err = run("--mode", "json", "hi")
+    assert (code, err) == (1, "")
+
+
+def test_a_skill_that_cannot_be_had_is_told_and_the_prompt_goes_on(run: Run, server: ModelServer) -> None:
+    server.script(text("ok"), text("ok"))
+    code, out, err = run("-p", "/skill:nope@x y")
+    assert (code, out) == (0, "ok\n")
+    assert err.startswith("atomic: Extension error (skill:nope@x): ") and err.count("\n") == 1
+    code, out, err = run("--mode", "json", "/skill:nope@x y")
+    assert (code, '"type":"extension_error"' in out, err) == (0, True, "")
 
 
 def test_an_answer_that_was_cut_is_printed_but_is_no_success(run: Run, server: ModelServer) -> None:

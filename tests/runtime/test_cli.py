@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from importlib import import_module
+
 import pytest
 
 from runtime.cli import Options, parse_arguments
+from runtime.main import SUBCOMMANDS
 
 FLAGS = [
     *("--mode", "rpc", "--provider", "fa", "--model", "m", "--thinking", "high", "--session-dir", "/s"),
@@ -111,6 +115,19 @@ def test_help_names_every_flag(capsys: pytest.CaptureFixture[str]) -> None:
     text = capsys.readouterr().out
     for flag in ("--mode", "--provider", "--model", "--session", "--session-dir", "--no-session", "--continue"):
         assert flag in text
+    assert f"atomic {{{','.join(SUBCOMMANDS)}}}" in text
+
+
+@pytest.mark.parametrize("name", SUBCOMMANDS)
+def test_the_help_of_a_subcommand_fits_into_80_columns(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    with suppress(SystemExit):
+        import_module(SUBCOMMANDS[name]).run(["--help"], {}, "/")
+    text = capsys.readouterr().out
+    assert text.startswith(f"usage: atomic {name}")
+    assert max(map(len, text.splitlines())) <= 80
 
 
 def test_an_unknown_flag_is_refused_with_the_nearest_known_one(capsys: pytest.CaptureFixture[str]) -> None:

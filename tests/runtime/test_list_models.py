@@ -26,5 +26,13 @@ def test_every_word_of_a_search_must_occur() -> None:
     assert models_table(MODELS, "name zzz") == 'No models matching "name zzz"'
 
 
+def test_an_id_does_not_move_the_cursor_or_begin_a_line() -> None:
+    evil = model("p\x9b2J", "\x1b]0;title\x07\n\ud83d", 1000)
+    lines = models_table([evil], "").splitlines()
+    assert len(lines) == 2 and all(map(str.isprintable, lines))
+    assert models_table([evil], "\x1b").splitlines() == lines
+    assert models_table(MODELS, "\x1b[31m").isprintable()
+
+
 def test_without_a_model_it_says_what_to_do() -> None:
     assert models_table([], "x") == NONE_AVAILABLE

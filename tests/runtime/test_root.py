@@ -135,11 +135,26 @@ def test_a_signal_after_the_end_of_input_ends_at_once(bench: Bench) -> None:
     assert bench.state == ("over", 143)
 
 
-def test_a_pipe_that_breaks_during_the_end_does_not_cut_it_short(bench: Bench) -> None:
-    bench.tell(InputEnded(), StdoutClosed())
-    assert bench.state == ("draining", 0)
-    bench.tell(*CLOSED, WriterClosed())
-    assert bench.state == ("over", 0)
+@pytest.mark.parametrize(
+    ("trigger", "code"), [(InputEnded(), 1), (InputEnded(exit_code=1), 1), (SignalReceived(15), 143)]
+)
+@pytest.mark.parametrize("before", [0, 3], ids=["while draining", "while flushing"])
+def test_what_cannot_be_written_during_the_end_does_not_cut_it_short_and_is_no_success(
+    bench: Bench, trigger: Any, code: int, before: int
+) -> None:
+    bench.tell(trigger, InputEnded(), *CLOSED[:before], StdoutClosed())
+    assert bench.root.phase != "over"
+    bench.tell(*CLOSED[before:], WriterClosed())
+    assert bench.state == ("over", code)
+
+
+@pytest.mark.parametrize(("error", "said"), [("", []), ("Disk", ["stdout cannot be written: Disk"])])
+@pytest.mark.parametrize("before", [(), (InputEnded(),)])
+def test_only_a_client_that_went_away_is_no_news(
+    bench: Bench, before: tuple[Any, ...], error: str, said: list[str]
+) -> None:
+    bench.tell(*before, StdoutClosed(error))
+    assert bench.complaints == said
 
 
 def test_a_second_end_of_input_changes_nothing(bench: Bench) -> None:

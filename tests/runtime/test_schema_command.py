@@ -45,4 +45,4 @@ def test_typescript_is_the_file_of_the_docs(capsys: pytest.CaptureFixture[str]) 
 
 def test_help_names_the_parts(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["--help"], {}, "/") == 0
-    assert "{commands,responses,events,messages,entries,ui,typescript}" in capsys.readouterr().out
+    assert "commands, responses, events, messages, entries, ui, typescript" in capsys.readouterr().out

@@ -104,6 +104,47 @@ def test_control_characters_of_a_prompt_do_not_reach_the_terminal(
     assert "\x1b" not in capsys.readouterr().out
 
 
+ODD: list[object] = [
+    5,
+    True,
+    None,
+    [5, None],
+    [{"text": 5}],
+    {"text": "x"},
+    {},
+    "",
+    "lone \ud83d",
+    [{"text": "\ud83d"}],
+]
+
+
+@pytest.mark.parametrize("output", [(), ("--json",), ("--all",)])
+def test_no_file_keeps_the_others_from_being_listed(
+    store: Store, output: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    store.add("good", said("hi"))
+    for number, odd in enumerate(ODD):
+        store.add(f"said{number}", said(odd))
+        store.add(f"message{number}", {"type": "message", "message": odd, "role": "user"}, {"name": odd, "user": 1})
+        store.add(f"name{number}", {"type": "session_info", "name": odd})
+        store.add(f"head{number}", cwd="/x\ud83d", timestamp=odd, parentSession=odd, workflow=odd, internal=True)
+    assert store.run("--limit", "0", *output) == 0
+    out = capsys.readouterr().out
+    assert len(out.splitlines()) == 1 + 4 * len(ODD)
+    assert "good" in out
+
+
+@pytest.mark.parametrize("code", ["\x1b[31m", "\r", "\x07", "\x9b2J", "\u202e", "\n"])
+def test_nothing_in_a_file_moves_the_cursor_or_begins_a_line(
+    store: Store, code: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store.add("said", said(f"a{code}b"), id=f"i{code}d", cwd=f"/f{code}g")
+    store.add("named", named(f"a{code}b"))
+    assert store.run("--all") == 0
+    out = capsys.readouterr().out
+    assert len(out.splitlines()) == 2 and "".join(out.splitlines()).isprintable()
+
+
 def test_an_empty_store_is_told_on_stderr(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     assert store.run() == 0
     out, err = capsys.readouterr()

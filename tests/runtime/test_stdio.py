@@ -1,4 +1,4 @@
-"""The two pipes to the client, blocking or not, read or not, open or closed: with real pipes and a real process."""
+"""The standard streams, blocking or not, read or not, open or closed: with real pipes and a real process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 from actors.mail import StdinBytes, StdinEnded
 from actors.probe import Probe
 from actors.pump import WINDOW_MESSAGES
-from runtime.stdio import StdoutSink, read_stdin
+from runtime.stdio import StdoutSink, plain, read_stdin
 
 ROOT = Path(__file__).resolve().parents[2]
 LARGE = bytes(range(256)) * 4096  # 1 MiB: more than a pipe holds
@@ -195,3 +195,51 @@ def test_a_complaint_is_one_line_and_a_closed_stderr_is_no_fault() -> None:
         """
     done = run(code, capture_output=True)
     assert (done.returncode, done.stderr) == (0, b"atomic: first\n")
+
+
+def test_every_line_of_a_complaint_has_our_name_and_moves_no_cursor() -> None:
+    done = run(
+        """
+        from runtime.stdio import complain
+        complain("first\\n\\nthird \\x1b[31m\\r\\x9b \\udcff \u00e4")
+        """,
+        capture_output=True,
+    )
+    expected = "atomic: first\natomic: \natomic: third \\x1b[31m\\r\\x9b \\udcff \u00e4\n"
+    assert done.stderr.decode() == expected
+
+
+def test_whatever_stands_in_a_text_it_can_be_said() -> None:
+    code = r"""
+        from runtime.stdio import say
+        say("file \udcff")
+        say("lone \ud83d", end="")
+        """
+    done = run(code, capture_output=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"file \xff\nlone ?", b"")
+    done = run("from runtime.stdio import say; say('\u20ac')", capture_output=True, env={"PYTHONIOENCODING": "latin-1"})
+    assert (done.returncode, done.stdout) == (0, b"?\n")
+
+
+def test_plain_text_is_left_alone() -> None:
+    assert plain("a \u00e4 \u20ac") == "a \u00e4 \u20ac"
+    assert plain("a\x1bb\nc\ud83dd\u202e") == "a b c d "
+
+
+@pytest.mark.parametrize("closed", ["0<&-", "1>&-", "2>&-", "1>&- 2>&-", "0<&- 1>&- 2>&-"])
+def test_no_file_of_ours_gets_the_number_of_a_stream_that_was_closed(tmp_path: Path, closed: str) -> None:
+    code = textwrap.dedent(
+        f"""
+        import os
+        from runtime.stdio import complain, hold_closed_streams
+        hold_closed_streams()
+        fd = os.open({str(tmp_path / "number")!r}, os.O_RDWR | os.O_CREAT)
+        os.write(fd, str(fd).encode())
+        complain("said")
+        """
+    )
+    command = ["sh", "-c", f'exec "$@" {closed}', "sh", sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=ROOT, timeout=30, capture_output=True)
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert done.stderr == (b"" if "2>" in closed else b"atomic: said\n")
+    assert int((tmp_path / "number").read_text()) > 2
