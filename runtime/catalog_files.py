@@ -34,7 +34,7 @@ class PumpedFiles:
         self._scripted = scripted
 
     def load(self, job: int, timeout_ms: float | None, to: Address[CatalogMail]) -> None:
-        """The deadline waits in a pump of its own: the one that reads may hang, in a file that is a pipe, say."""
+        """The deadline waits in a pump of its own: the one that reads may hang, on a disk of the network, say."""
         done = threading.Event()
 
         def read() -> None:

@@ -71,6 +71,20 @@ def decode_document(data: bytes) -> Any:
         return _decode_slowly(data)
 
 
+def is_unicode(text: str) -> bool:
+    """Whether it can be written as UTF-8: JSON files may hold lone surrogates, which nothing that we write to takes."""
+    return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def is_writable(value: object) -> bool:
+    """Whether it can be written as JSON in UTF-8."""
+    try:
+        msgspec.json.encode(value)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return True
+
+
 def shorten(text: str) -> str:
     return text if len(text) <= SHOWN_CHARACTERS else text[: SHOWN_CHARACTERS - 1] + "…"
 

@@ -1,15 +1,18 @@
 """The fields of a `models.json` entry: what each may be, and its name in our structs.
 
-Promises one sentence for the first field that is wrong: the entry, the field, the value and what is allowed. Fields
-that may hold secrets (keys, headers) are told by their type only. Source: sessions 4.2.
+Promises one sentence for the first field that is wrong: the entry, the field, the value and what is allowed. A key may
+stand in any wrong place, so only numbers, true and false are told as they are, and not even they where a secret belongs
+(keys, headers); all else is told by its type. Source: sessions 4.2.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from protocol.model import THINKING_LEVELS, CostTier
-from runtime.config_values import kind_of, shown
+from runtime.config_values import is_writable, kind_of, shown
+from runtime.unknown_keys import told_unknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -25,6 +28,25 @@ APIS = (
 )
 RATES = {"input": "input", "output": "output", "cacheRead": "cache_read", "cacheWrite": "cache_write"}
 SECRET_FIELDS = frozenset({"apiKey", "headers"})
+NESTED = frozenset({"models", "modelOverrides"})  # each entry of them is read for itself
+# The switches of an endpoint that a dialect reads or a client takes for a claim, each with the words that it may be;
+# those without words are true or false.
+COMPAT: dict[str, tuple[str | None, ...]] = {
+    **dict.fromkeys(
+        (
+            *("supportsStore", "supportsDeveloperRole", "supportsReasoningEffort", "supportsUsageInStreaming"),
+            *("supportsStrictMode", "supportsStrictTools", "supportsOpenAIGrammarTools", "supportsGrammarTools"),
+            *("supportsFinishReason", "supportsLongCacheRetention", "supportsEagerToolInputStreaming"),
+            *("requiresToolResultName", "requiresAssistantAfterToolResult", "requiresThinkingAsText"),
+            "forceAdaptiveThinking",
+        ),
+        (),
+    ),
+    "maxTokensField": ("max_completion_tokens", "max_tokens"),
+    "thinkingFormat": ("openai", "openrouter", "deepseek", "zai", "qwen", "qwen-chat-template"),
+    "cacheControlFormat": ("anthropic", None),
+}
+_HEADER_NAME = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 
 
 class BadField(Exception):
@@ -39,15 +61,27 @@ class NotAllowed(Exception):
         self.allowed, self.inside, self.value = allowed, inside, value
 
 
+class Noted(NamedTuple):
+    """A value that counts, and what was left out of it: sentences that go behind the field's name."""
+
+    value: Any
+    notes: tuple[str, ...]
+
+
 def read_fields(
-    entry: Any, fields: Mapping[str, tuple[str, Callable[[Any], Any]]], label: str, required: tuple[str, ...] = ()
+    entry: Any,
+    fields: Mapping[str, tuple[str, Callable[[Any], Any]]],
+    label: str,
+    notes: list[str],
+    required: tuple[str, ...] = (),
 ) -> dict[str, Any]:
-    """The checked values of `entry` by attribute. `null` is absent; fields that we do not know are ignored.
+    """The checked values of `entry` by attribute. `null` is absent; fields that we do not know are ignored. What is
+    left out of a field that counts is a line of `notes`.
 
     Raises BadField.
     """
     if not isinstance(entry, dict):
-        raise BadField(f"{label} is {shown(entry)}; allowed: an object")
+        raise BadField(f"{label} is {_told(entry)}; allowed: an object")
     said: dict[str, Any] = {}
     for name, (attribute, read) in fields.items():
         value = entry.get(name)
@@ -56,9 +90,15 @@ def read_fields(
                 raise BadField(f"{label}: {name} is missing")
             continue
         try:
-            said[attribute] = read(value)
+            if name not in NESTED and not is_writable(value):
+                raise NotAllowed("Unicode text, not nested too deep")
+            read_value = read(value)
         except NotAllowed as error:
             raise BadField(_fault(label, name, value, error)) from None
+        if isinstance(read_value, Noted):
+            notes += [f"{label}: {name}{note}" for note in read_value.notes]
+            read_value = read_value.value
+        said[attribute] = read_value
     return said
 
 
@@ -74,8 +114,12 @@ def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]
 def _fault(label: str, name: str, value: object, error: NotAllowed) -> str:
     if error.inside:
         name, value = f"{name}.{error.inside}", error.value
-    told = f"of type {kind_of(value)}" if name.split(".", 1)[0] in SECRET_FIELDS else shown(value)
+    told = f"of type {kind_of(value)}" if name.split(".", 1)[0] in SECRET_FIELDS else _told(value)
     return f"{label}: {name} is {told}; allowed: {error.allowed}"
+
+
+def _told(value: object) -> str:
+    return shown(value) if isinstance(value, bool | int | float) else f"of type {kind_of(value)}"
 
 
 def _text(value: Any) -> str:
@@ -90,10 +134,28 @@ def _api(value: Any) -> str:
     return value
 
 
-def _url(value: Any) -> str:
-    if not isinstance(value, str) or not value.startswith(("http://", "https://", "scripted:")):
-        raise NotAllowed("an http:// or https:// URL, or scripted: and a file")
-    return value
+def _url(value: Any) -> Any:
+    """A path is put behind it, so a query would not stay at the end; it may hold a key, and clients see the URL."""
+    allowed = "an http:// or https:// URL with a host, or scripted: and a file"
+    if not isinstance(value, str):
+        raise NotAllowed(allowed)
+    if value.startswith("scripted:"):
+        return value
+    from actors.model.route import BadUrl, route_to
+    from actors.model.url_login import without_login
+
+    address, mark, _ = re.split(r"([?#]|\Z)", without_login(value), maxsplit=1)
+    try:
+        route_to(address, None, ())
+    except BadUrl:
+        raise NotAllowed(allowed) from None
+    if not mark:
+        return value
+    query = without_login(value)[len(address) :]
+    return Noted(
+        value.removesuffix(query),
+        (": what follows the path (? or #) is ignored; a key belongs into apiKey or headers",),
+    )
 
 
 def _flag(value: Any) -> bool:
@@ -127,10 +189,30 @@ def _array(value: Any) -> list[Any]:
 
 
 def _headers(value: Any) -> dict[str, str]:
+    """What HTTP takes, as far as it can be told before variables and commands are put in. A name that is none may be a
+    whole header with its secret, so it is not told."""
     for name, text in _object(value).items():
-        if not isinstance(text, str):
-            raise NotAllowed("a string", name, text)
+        if not re.fullmatch(_HEADER_NAME, name):
+            raise NotAllowed("names of headers, without spaces and colons, with a string for each")
+        if not isinstance(text, str) or re.search("[\0\r\n]", text):
+            raise NotAllowed("a string on one line", name, text)
     return dict(value)
+
+
+def _compat(value: Any) -> Noted:
+    """Clients take the switches for claims, and dialects act on them: none but good ones count."""
+    good, notes = {}, list[str]()
+    for name, switch in _object(value).items():
+        words = COMPAT.get(name, ())
+        if name not in COMPAT:
+            continue
+        if switch in words if words else isinstance(switch, bool):
+            good[name] = switch
+        else:
+            allowed = ", ".join(word or "null" for word in words) or "true or false"
+            notes.append(f".{name} is {_told(switch)}; allowed: {allowed}; it is ignored")
+    unknown = told_unknown("", _object(value), COMPAT)
+    return Noted(good, (*notes, *filter(None, [unknown])))
 
 
 def _level_map(value: Any) -> dict[str, str | None]:
@@ -190,7 +272,7 @@ MODEL_FIELDS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "maxTokens": ("max_tokens", _tokens),
     "samplingParams": ("sampling_params", _object),
     "headers": ("headers", _headers),
-    "compat": ("compat", _object),
+    "compat": ("compat", _compat),
 }
 PROVIDER_FIELDS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "name": ("name", _text),
@@ -199,7 +281,7 @@ PROVIDER_FIELDS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "api": ("api", _api),
     "authHeader": ("auth_header", _flag),
     "headers": ("headers", _headers),
-    "compat": ("compat", _object),
+    "compat": ("compat", _compat),
     "models": ("models", _array),
     "modelOverrides": ("model_overrides", _object),
 }

@@ -49,8 +49,7 @@ def parse_pattern(pattern: str, models: Sequence[Model], *, lenient: bool = Fals
     if not lenient:
         return Match(None)
     match = parse_pattern(head, models, lenient=True)
-    warning = f'Invalid thinking level "{suffix}" in pattern "{pattern}". Using default instead.'
-    return Match(match.model, None, warning) if match.model else match
+    return Match(match.model, None, _no_level(suffix, pattern)) if match.model else match
 
 
 def find_match(pattern: str, models: Sequence[Model]) -> Model | None:
@@ -100,9 +99,15 @@ def _scope_of(pattern: str, models: Sequence[Model]) -> tuple[list[ScopedModel],
         if text and (exact := exact_match(text, models)):
             return [ScopedModel(exact, own_level)], None
     if any(mark in pattern for mark in "*?["):
-        return [ScopedModel(model, level) for model in _globbed(head if level else pattern, models)], None
+        found = _globbed(head if level else pattern, models)
+        is_bad = not (found or level) and bool(found := _globbed(head, models))
+        return [ScopedModel(model, level) for model in found], _no_level(suffix, pattern) if is_bad else None
     match = parse_pattern(pattern, models, lenient=True)
     return [ScopedModel(match.model, match.level)] if match.model else [], match.warning
+
+
+def _no_level(suffix: str, pattern: str) -> str:
+    return f'Invalid thinking level "{suffix}" in pattern "{pattern}". Using default instead.'
 
 
 def _globbed(pattern: str, models: Sequence[Model]) -> list[Model]:

@@ -16,8 +16,9 @@ from msgspec.structs import replace
 
 from actors.catalog_data import SCRIPTED, built_in_models
 from protocol.model import Model, ModelCost
-from runtime.config_values import decode_document, kind_of
+from runtime.config_values import decode_document, is_unicode, kind_of, shown
 from runtime.model_fields import MODEL_FIELDS, PROVIDER_FIELDS, BadField, merged, read_fields
+from runtime.regular_file import read_regular
 from runtime.unknown_keys import told_unknown
 
 if TYPE_CHECKING:
@@ -71,8 +72,7 @@ def load_models(agent_dir: str, *, scripted: bool) -> LoadedModels:
 
 def _loaded(path: str, scripted: bool) -> LoadedModels:
     try:
-        with open(path, "rb") as file:
-            data = file.read()
+        data = read_regular(path)
     except (FileNotFoundError, NotADirectoryError):
         data = b"{}"
     except OSError as error:
@@ -115,7 +115,8 @@ def merge_models(document: Any, *, scripted: bool) -> LoadedModels:
             providers[provider_id] = merger.config
         except BadField as error:
             warnings.append(f"{FILE}: {error}")
-        faults += [(provider_id, warning) for warning in warnings[len(faults) :]]
+        about = provider_id if is_unicode(provider_id) else FILE
+        faults += [(about, warning) for warning in warnings[len(faults) :]]
     models = [model for models in catalogue.values() for model in models.values()]
     return LoadedModels(models, providers, warnings, tuple(faults))
 
@@ -147,8 +148,10 @@ class _Provider:
     def __init__(self, provider_id: str, entry: Any, base: dict[str, Model], warnings: list[str]) -> None:
         self.id = provider_id
         self._warnings = warnings
-        self._label = f'provider "{provider_id}"'
-        self._fields = read_fields(entry, PROVIDER_FIELDS, self._label)
+        self._label = f"provider {shown(provider_id)}"
+        if not is_unicode(provider_id):
+            raise BadField(f"{self._label}: its name is no Unicode text")
+        self._fields = self._read(entry, PROVIDER_FIELDS, self._label)
         self._tell_unknown(self._label, entry, (*PROVIDER_FIELDS, "oauth"))
         self._refuse_idle_entry()
         self._first = next(iter(base.values()), None)
@@ -157,6 +160,12 @@ class _Provider:
         self._add_models(self._fields.get("models", ()))
         self._override(self._fields.get("model_overrides", {}))
         self.config = self._config()
+
+    def _read(self, entry: Any, fields: Any, label: str, required: tuple[str, ...] = ()) -> dict[str, Any]:
+        notes: list[str] = []
+        said = read_fields(entry, fields, label, notes, required)
+        self._warnings += [f"{FILE}: {note}" for note in notes]
+        return said
 
     def _tell_unknown(self, label: str, entry: dict[str, Any], known: Collection[str]) -> None:
         self._warnings += filter(None, [told_unknown(f"{FILE}: {label}", entry, known)])
@@ -189,9 +198,9 @@ class _Provider:
 
     def _new_model(self, entry: Any, position: int) -> Model:
         model_id = entry.get("id") if isinstance(entry, dict) else None
-        which = f'model "{model_id}"' if isinstance(model_id, str) else f"models[{position}]"
+        which = f"model {shown(model_id)}" if isinstance(model_id, str) else f"models[{position}]"
         label = f"{self._label}, {which}"
-        said = read_fields(entry, MODEL_FIELDS, label, required=("id",))
+        said = self._read(entry, MODEL_FIELDS, label, required=("id",))
         self._tell_unknown(label, entry, MODEL_FIELDS)
         self._take_headers(said["id"], said)
         if said.get("cost"):
@@ -226,11 +235,11 @@ class _Provider:
             if model_id not in self.models:
                 continue
             try:
-                said = read_fields(entry, MODEL_FIELDS, f'{self._label}, modelOverrides "{model_id}"')
+                said = self._read(entry, MODEL_FIELDS, f"{self._label}, modelOverrides {shown(model_id)}")
             except BadField as error:
                 self._warnings.append(f"{FILE}: {error}")
                 continue
-            self._tell_unknown(f'{self._label}, modelOverrides "{model_id}"', entry, MODEL_FIELDS)
+            self._tell_unknown(f"{self._label}, modelOverrides {shown(model_id)}", entry, MODEL_FIELDS)
             said.pop("id", None)
             self._take_headers(model_id, said)
             self.models[model_id] = _overridden(self.models[model_id], said)

@@ -1,6 +1,7 @@
 """`@file` arguments: text files become part of the first prompt, images are attached to it.
 
-What a file is its content decides, not its name. Source: sessions 8.2.
+What a file is its content decides, not its name. A pipe counts as one: shells make them of `<(command)`. Source:
+sessions 8.2.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from actors.tool.images import HEAD_BYTES, mime_type
 from protocol.messages import ImageContent
+from runtime.regular_file import read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -47,8 +49,7 @@ def read_prompt_files(names: Iterable[str], cwd: str, *, resize: bool = True) ->
 
 def _read(path: str) -> bytes:
     try:
-        with open(path, "rb") as file:
-            return file.read()
+        return read_regular(path, pipes=True)
     except FileNotFoundError:
         raise PromptFileError(f"File not found: {path}") from None
     except (OSError, ValueError) as error:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from actors.session.naming import home_dir
-from runtime.config_values import decode_document
+from actors.session.naming import expand_home, home_dir
+from runtime.config_values import decode_document, is_unicode, shown
+from runtime.regular_file import read_regular
 from runtime.settings import load_settings
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def is_trusted(agent_dir: str, cwd: str, env: Mapping[str, str], approve: bool |
         return approve, []
     if not has_trust_inputs(cwd, env):
         return True, []
-    decision, warnings = _recorded_trust(agent_dir, cwd)
+    decision, warnings = _recorded_trust(agent_dir, cwd, home_dir(env, os.path.expanduser("~")))
     if decision is None:
         settings, _ = load_settings(agent_dir, cwd, env, trusted=False)
         decision = settings.default_project_trust == "always"
@@ -157,8 +158,7 @@ def _first_text(folders: list[str], name: str, warnings: list[str]) -> str | Non
 
 def _read_text(path: str, warnings: list[str]) -> str | None:
     try:
-        with open(path, "rb") as file:
-            return file.read().decode("utf-8-sig", "replace")
+        return read_regular(path).decode("utf-8-sig", "replace")
     except OSError as error:
         warnings.append(f"{path} cannot be read: {error.strerror or error}")
         return None
@@ -172,19 +172,36 @@ def _has_entries(folder: str) -> bool:
         return False
 
 
-def _recorded_trust(agent_dir: str, cwd: str) -> tuple[bool | None, list[str]]:
-    """What trust.json says: true or false by directory, where the nearest one above `cwd` counts."""
+def _recorded_trust(agent_dir: str, cwd: str, home: str) -> tuple[bool | None, list[str]]:
+    """What trust.json says: true or false by directory, where the nearest one above `cwd` counts. A file or a value
+    that makes no sense denies, since it may have been meant to."""
     path = os.path.join(agent_dir, "trust.json")
     try:
-        with open(path, "rb") as file:
-            document = decode_document(file.read())
+        document = decode_document(read_regular(path))
     except (FileNotFoundError, NotADirectoryError):
         return None, []
     except OSError as error:
-        return None, [f"{path} cannot be read: {error.strerror or error}"]
+        return False, [f"{path} cannot be read: {error.strerror or error}"]
     except ValueError as error:
-        return None, [f"{path} is not valid JSON: {error}"]
+        return False, [f"{path} is not valid JSON: {error}"]
     if not isinstance(document, dict):
-        return None, [f"{path} must hold an object of directories and true or false"]
-    decisions = (document.get(folder) for folder in _upwards(os.path.realpath(cwd)))
-    return next((decision for decision in decisions if isinstance(decision, bool)), None), []
+        return False, [f"{path} must hold an object of directories and true or false"]
+    decisions, faults = _decisions(document, home)
+    found = (decisions.get(folder) for folder in _upwards(os.path.realpath(cwd)))
+    return next((decision for decision in found if decision is not None), None), [f"{path}: {text}" for text in faults]
+
+
+def _decisions(document: dict[str, Any], home: str) -> tuple[dict[str, bool], list[str]]:
+    """By the folders that the keys lead to, through links and however they are spelt. Of two for one, the denial."""
+    decisions: dict[str, bool] = {}
+    faults: list[str] = []
+    for key, value in document.items():
+        folder = expand_home(key, home)
+        if not os.path.isabs(folder) or "\0" in folder or not is_unicode(folder):
+            faults.append(f"{shown(key)} is no absolute path; it is ignored")
+            continue
+        if not isinstance(value, bool):
+            faults.append(f"{shown(key)} is {shown(value)}; allowed: true or false; it counts as false")
+        folder = os.path.realpath(folder)
+        decisions[folder] = value is True and decisions.get(folder, True)
+    return decisions, faults

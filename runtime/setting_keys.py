@@ -1,7 +1,8 @@
 """The keys of `settings.json`: where each one stands, what it may be, and the field of `Settings` that it becomes.
 
 Promises one warning for a value that is not allowed, naming the key, the value and what is allowed, and one for the
-keys that mean nothing. `null` unsets what a weaker file says. Source: sessions 6.1 and 6.2.
+keys that mean nothing. Of a list or an object the good entries count and each bad one is named. What may hold a secret
+is told by its type. `null` unsets what a weaker file says. Source: sessions 6.1 and 6.2.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from protocol.model import THINKING_LEVELS
-from runtime.config_values import shown
+from runtime.config_values import is_unicode, is_writable, kind_of, shown
 from runtime.unknown_keys import paths_of, told_unknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+SECRETS = frozenset({"httpProxy", "shellCommandPrefix"})
+SHOWN_ENTRIES = 5
 GLOBAL_ONLY = frozenset({"default_project_trust", "http_proxy", "ca_file"})
 # Lists of paths, which `templates.setting_paths` reads, since each file's count.
 PATH_LISTS = frozenset({"skills", "prompts"})
@@ -44,6 +47,21 @@ class NotAllowed(Exception):
     """Says what would have been allowed."""
 
 
+class BadEntry(NamedTuple):
+    """`place` is where it stands, under its key."""
+
+    place: str
+    value: object
+    allowed: str
+
+
+class Partly(NamedTuple):
+    """A list or an object of which some entries are bad. `value` holds the others, a list is ABSENT without any."""
+
+    value: Any
+    bad: list[BadEntry]
+
+
 class Key(NamedTuple):
     """`path` leads to the value inside the document; `read` gives the checked value or raises NotAllowed."""
 
@@ -60,11 +78,26 @@ def read_document(document: dict[str, Any], scope: str, warnings: list[str]) -> 
         try:
             value = _look_up(document, key.path)
             if value is not ABSENT:
-                yield key.attribute, None if value is None else key.read(value)
+                value = None if value is None else _read(key, value, scope, warnings)
+            if value is not ABSENT:
+                yield key.attribute, value
         except _NotASection as error:
             _warn_once(warnings, scope, error.name, error.value, "an object")
         except NotAllowed as error:
             _warn_once(warnings, scope, ".".join(key.path), value, str(error))
+
+
+def _read(key: Key, value: Any, scope: str, warnings: list[str]) -> Any:
+    if not is_writable(value):
+        raise NotAllowed("Unicode text, not nested too deep")
+    read = key.read(value)
+    if not isinstance(read, Partly):
+        return read
+    name = ".".join(key.path)
+    told = [f"{bad.place} is {_told(bad.value)} (allowed: {bad.allowed})" for bad in read.bad[:SHOWN_ENTRIES]]
+    more = f" and {len(read.bad) - SHOWN_ENTRIES} more" if len(read.bad) > SHOWN_ENTRIES else ""
+    warnings.append(f"Invalid {name} setting: {', '.join(told)}{more} ({scope} settings); the others count")
+    return read.value
 
 
 def unknown_setting(document: dict[str, Any], path: str) -> str | None:
@@ -92,9 +125,14 @@ def _look_up(document: dict[str, Any], path: tuple[str, ...]) -> Any:
 
 
 def _warn_once(warnings: list[str], scope: str, name: str, value: object, allowed: str) -> None:
-    text = f"Invalid {name} setting: {shown(value)} ({scope} settings); allowed: {allowed}; it is ignored"
+    told = f"of type {kind_of(value)}" if name in SECRETS else _told(value)
+    text = f"Invalid {name} setting: {told} ({scope} settings); allowed: {allowed}; it is ignored"
     if text not in warnings:
         warnings.append(text)
+
+
+def _told(value: object) -> str:
+    return shown(value) if isinstance(value, str | int | float) else f"of type {kind_of(value)}"
 
 
 def flag(value: Any) -> bool:
@@ -120,13 +158,9 @@ def one_of(*words: str) -> Callable[[Any], str]:
 
 def path(value: Any) -> str:
     """What the system takes for one, whether it exists or not."""
-    if not isinstance(value, str) or not value.strip() or "\0" in value or not _is_unicode(value):
+    if not isinstance(value, str) or not value.strip() or "\0" in value or not is_unicode(value):
         raise NotAllowed("a path")
     return value
-
-
-def _is_unicode(value: str) -> bool:
-    return value.isascii() or not any("\ud800" <= character <= "\udfff" for character in value)
 
 
 def count(value: Any) -> int:
@@ -161,53 +195,77 @@ def duration(value: Any) -> int:
     raise NotAllowed('milliseconds, "500ms", "30s", "5m", "1h" or "disabled"')
 
 
-def names(value: Any) -> tuple[str, ...]:
-    """Strings trimmed; entries that are no strings, or blank, are dropped."""
+def names(value: Any) -> tuple[str, ...] | Partly:
+    """Strings, trimmed."""
     if not isinstance(value, list):
         raise NotAllowed("an array of strings")
-    return tuple(item.strip() for item in value if isinstance(item, str) and item.strip())
+    good = tuple(item.strip() for item in value if isinstance(item, str) and item.strip())
+    bad = [
+        BadEntry(f"[{position}]", item, "a non-empty string")
+        for position, item in enumerate(value)
+        if not isinstance(item, str) or not item.strip()
+    ]
+    return Partly(good or ABSENT, bad) if bad else good
 
 
-def budgets(value: Any) -> dict[str, int]:
+def _entries(value: dict[str, Any], read: Callable[[str, Any], Any]) -> dict[str, Any] | Partly:
+    """`read` gives the checked value for name and value, or raises NotAllowed; `null` is absent."""
+    good, bad = dict[str, Any](), list[BadEntry]()
+    for name, entry in value.items():
+        try:
+            if entry is not None:
+                good[name] = read(name, entry)
+        except NotAllowed as error:
+            bad.append(BadEntry(shown(name), entry, str(error)))
+    return Partly(good, bad) if bad else good
+
+
+def budgets(value: Any) -> dict[str, int] | Partly:
     if not isinstance(value, dict):
         raise NotAllowed("an object")
-    try:
-        return {level: count(value[level]) for level in BUDGET_LEVELS if value.get(level) is not None}
-    except NotAllowed:
-        raise NotAllowed(f"whole numbers of 0 or more for {', '.join(BUDGET_LEVELS)}") from None
+    return _entries(value, _budget)
 
 
-def levels(value: Any) -> dict[str, str]:
+def _budget(level: str, value: Any) -> int:
+    if level not in BUDGET_LEVELS:
+        raise NotAllowed(f"budgets for {', '.join(BUDGET_LEVELS)}")
+    return count(value)
+
+
+def levels(value: Any) -> dict[str, str] | Partly:
     known = one_of(*THINKING_LEVELS)
     if not isinstance(value, dict):
         raise NotAllowed('an object with a level by "provider/id"')
-    return {name: known(level) for name, level in value.items() if level is not None}
+    return _entries(value, lambda _, level: known(level))
 
 
 MODEL_BUDGET_FIELDS = ("reserveTokens", "preserve_recent")
-_MOST = 2**53 - 1
 
 
-def model_budgets(value: Any) -> dict[str, dict[str, int]]:
+def model_budgets(value: Any) -> dict[str, dict[str, int]] | Partly:
     """`compaction.modelOverrides`: by exact `provider/modelId`, whole numbers for the fields that are there."""
-    if not isinstance(value, dict) or not all(isinstance(fields, dict) for fields in value.values()):
+    if not isinstance(value, dict):
         raise NotAllowed('an object of objects by "provider/modelId"')
-    return {
-        model: {
-            name: _safe_count(model, name, fields[name]) for name in MODEL_BUDGET_FIELDS if fields.get(name) is not None
-        }
-        for model, fields in value.items()
-    }
+    good, bad = dict[str, dict[str, int]](), list[BadEntry]()
+    for model, fields in value.items():
+        if isinstance(fields, dict):
+            known = {name: fields[name] for name in MODEL_BUDGET_FIELDS if name in fields}
+            read = _entries(known, lambda _, number: _safe_count(number))
+            if not isinstance(read, Partly):
+                good[model] = read
+                continue
+            bad += [entry._replace(place=f"{shown(model)}.{entry.place}") for entry in read.bad]
+            good.update({model: read.value} if read.value else {})
+        else:
+            bad.append(BadEntry(shown(model), fields, "an object"))
+    return Partly(good, bad) if bad else good
 
 
-def _safe_count(model: str, name: str, value: Any) -> int:
+def _safe_count(value: Any) -> int:
     try:
-        number = count(value)
+        return count(value)
     except NotAllowed:
-        number = _MOST + 1
-    if number > _MOST:
-        raise NotAllowed(f'for "{model}" and {name} a whole number from 0 to {_MOST}')
-    return number
+        raise NotAllowed(f"a whole number from 0 to {LARGEST}") from None
 
 
 _queue_mode = one_of("all", "one-at-a-time")

@@ -16,6 +16,7 @@ from actors.session.naming import expand_home, home_dir
 from protocol.model import ThinkingLevel
 from runtime import setting_keys
 from runtime.config_values import decode_document, kind_of
+from runtime.regular_file import read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -167,8 +168,7 @@ def _is_older(path: str) -> bool:
 def _read(path: str) -> tuple[Document | None, str | None]:
     """The document of a file, or what is wrong with it. An absent file has neither."""
     try:
-        with open(path, "rb") as file:
-            document = decode_document(file.read())
+        document = decode_document(read_regular(path))
     except (FileNotFoundError, NotADirectoryError):
         return None, None
     except OSError as error:

@@ -23,7 +23,7 @@ from runtime.cli import Options
 from runtime.config_values import shown
 from runtime.load_catalog import StartCatalog, load_catalog
 from runtime.resources import is_trusted, load_resources
-from runtime.settings import Settings, load_settings
+from runtime.settings import Settings, file_of, load_settings
 from runtime.surroundings import SurroundingsReader
 
 
@@ -87,15 +87,20 @@ def load(options: Options, env: Mapping[str, str], cwd: str, stamps: Stamps) -> 
 
 
 def active_tools(settings: Settings, options: Options) -> tuple[dict[str, Tool], list[str]]:
-    """The tools that the model is offered, and one warning for each name in a flag that is none. The flags' choice
-    comes before the settings', and that before the usual ones."""
+    """The tools that the model is offered, and one warning for each name that is none. The flags' choice comes before
+    the settings', and that before the usual ones, which also stand in for settings without a single good name."""
     tools = builtin_tools()
-    names = DEFAULT_TOOLS if settings.default_tools is None else settings.default_tools
+    wanted = settings.default_tools
+    is_usual = wanted is None or (wanted and not any(name in tools for name in wanted))
+    names = DEFAULT_TOOLS if wanted is None or is_usual else wanted
     if options.tools is not None or options.no_tools:
         names = options.tools or ()
-    flagged = (*(options.tools or ()), *options.exclude_tools)
     known = ", ".join(sorted(tools))
-    warnings = [f"There is no tool {shown(name)}; known: {known}" for name in flagged if name not in tools]
+    flagged = [name for name in (*(options.tools or ()), *options.exclude_tools) if name not in tools]
+    warnings = [f"There is no tool {shown(name)}; known: {known}" for name in flagged]
+    file = file_of(settings, "defaultTools")
+    unknown = [name for name in wanted or () if name not in tools]
+    warnings += [f"{file}: defaultTools: there is no tool {shown(name)}; known: {known}" for name in unknown]
     return {name: tools[name] for name in names if name in tools and name not in options.exclude_tools}, warnings
 
 

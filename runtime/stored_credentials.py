@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from runtime.config_values import decode_document, kind_of
+from runtime.config_values import decode_document, kind_of, shown
+from runtime.regular_file import read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -84,8 +85,7 @@ def _path(agent_dir: str) -> str:
 
 def _read(path: str) -> dict[str, Any] | None:
     try:
-        with open(path, "rb") as file:
-            document = decode_document(file.read())
+        document = decode_document(read_regular(path))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -135,7 +135,7 @@ def _replace(target: str, data: bytes) -> None:
 
 def _stored_entry(provider: str, entry: Any, warnings: list[str]) -> StoredCredential:
     """A broken entry still owns its provider: falling through to another key would hide the fault."""
-    label = f'auth.json: provider "{provider}"'
+    label = f"auth.json: provider {shown(provider)}"
     if not isinstance(entry, dict):
         warnings.append(f"{label} is of type {kind_of(entry)}; allowed: an object")
         return StoredCredential("broken")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +14,7 @@ from conformance.driver import Agent, line
 from conformance.model_server import ModelServer, error, gate, text
 from conformance.schema_check import check_line
 from tests.e2e.conftest import ROOT, Home, program
+from tests.held_file import held, needs_leases
 
 Start = Callable[..., Agent]
 Record = dict[str, Any]
@@ -129,18 +129,17 @@ def test_what_waits_behind_a_replacement_is_stopped_by_what_would_have_stopped_i
     assert server.requests == []
 
 
+@needs_leases
 @pytest.mark.shows("*", error="atomic is shutting down")
 def test_what_waits_when_the_end_comes_is_told_so(agent: Start, home: Any) -> None:
     a = agent()
     a.request("get_state")  # the settings are read
-    (home.agent_dir / "settings.json").unlink()
-    os.mkfifo(home.agent_dir / "settings.json")
-    a.send("reload", id="held up")
-    a.send("set_session_name", id="behind", name="x")
-    assert a.request("abort_compaction")["success"]  # an interrupt: it passes, so the others have been read
-    a.terminate(signal.SIGTERM)
-    assert a.wait({"type": "response", "id": "behind"})["error"] == "atomic is shutting down"
-    (home.agent_dir / "settings.json").write_text("{}")  # into the pipe: the reload ends, and so may the process
+    with held(home.agent_dir / "settings.json"):
+        a.send("reload", id="held up")
+        a.send("set_session_name", id="behind", name="x")
+        assert a.request("abort_compaction")["success"]  # an interrupt: it passes, so the others have been read
+        a.terminate(signal.SIGTERM)
+        assert a.wait({"type": "response", "id": "behind"})["error"] == "atomic is shutting down"
     assert a.wait_exit() == 143
 
 

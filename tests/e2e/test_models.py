@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,6 +14,7 @@ import pytest
 from conformance.driver import Agent, line
 from conformance.model_server import ModelServer
 from conformance.schema_check import check_line
+from tests.held_file import held, needs_leases
 
 Start = Callable[..., Agent]
 Record = dict[str, Any]
@@ -344,35 +344,27 @@ def test_a_refresh_of_a_broken_file_keeps_what_there_was(agent: Start, home: Any
         assert a.prompt("SAY on")[-1]["type"] == "agent_settled"
 
 
+@needs_leases
 def test_a_refresh_that_hangs_is_aborted_at_its_deadline_and_delays_nobody(agent: Start, home: Any) -> None:
     with agent() as a:
         data(a, "get_state")  # it has read the file
-        file = home.agent_dir / "models.json"
-        content = file.read_text()
-        file.unlink()
-        os.mkfifo(file)
-        hanging = a.send("refresh_models")
-        assert data(a, "set_model", provider="fa", modelId="m2")["id"] == "m2"
-        late = data(a, "refresh_models", timeoutMs=50)
-        assert late["aborted"] is True
-        assert "fa" in {model["provider"] for model in late["models"]}
-        assert a.responses(hanging) == []
-        with open(file, "w") as end:
-            end.write(content)
+        with held(home.agent_dir / "models.json"):
+            hanging = a.send("refresh_models")
+            assert data(a, "set_model", provider="fa", modelId="m2")["id"] == "m2"
+            late = data(a, "refresh_models", timeoutMs=50)
+            assert late["aborted"] is True
+            assert "fa" in {model["provider"] for model in late["models"]}
+            assert a.responses(hanging) == []
         assert a.wait({"type": "response", "id": hanging})["data"]["aborted"] is False
 
 
+@needs_leases
 def test_a_refresh_that_began_before_a_replacement_is_answered_after_it(agent: Start, home: Any) -> None:
     with agent() as a:
         data(a, "get_state")  # it has read the file
-        file = home.agent_dir / "models.json"
-        content = file.read_text()
-        file.unlink()
-        os.mkfifo(file)
-        hanging = a.send("refresh_models")
-        data(a, "new_session")
-        with open(file, "w") as end:
-            end.write(content)
+        with held(home.agent_dir / "models.json"):
+            hanging = a.send("refresh_models")
+            data(a, "new_session")
         assert a.wait({"type": "response", "id": hanging})["success"]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 
 from actors.mail import CatalogLate, CatalogLoaded, CredentialRefused
 from runtime.catalog_files import PumpedFiles
+from tests.held_file import held, needs_leases
 
 ENTRY = {"baseUrl": "http://h", "api": "anthropic-messages", "models": [{"id": "m"}]}
 KEY = {"type": "api_key", "key": "s3cret"}
@@ -78,12 +78,12 @@ def test_a_file_that_is_broken_is_told_by_its_name_and_not_taken_for_empty(bench
     assert (mail.files.models is None, mail.files.stored is None) == (name == "models.json", name == "auth.json")
 
 
+@needs_leases
 def test_a_reading_that_hangs_is_late_at_its_deadline_and_ends_when_it_can(bench: Bench) -> None:
-    os.mkfifo(bench.folder / "models.json")
-    bench.files.load(1, 1, bench)
-    assert bench.next() == CatalogLate(1)
-    with open(bench.folder / "models.json", "w") as end:
-        end.write("{}")
+    bench.write("models.json", {})
+    with held(bench.folder / "models.json"):
+        bench.files.load(1, 1, bench)
+        assert bench.next() == CatalogLate(1)
     assert isinstance(bench.next(), CatalogLoaded)
 
 

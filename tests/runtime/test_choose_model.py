@@ -144,6 +144,23 @@ def test_a_lenient_pattern_warns_about_a_suffix_that_is_no_level() -> None:
     assert match.warning == 'Invalid thinking level "hard" in pattern "opus:hard". Using default instead.'
 
 
+@pytest.mark.parametrize(
+    "pattern", ["anthropic/*:ultra", "opus:ultra", "anthropic/claude-opus-5-5:ultra", "local/f*:x"]
+)
+def test_a_suffix_of_a_scope_that_is_no_level_is_told_and_ignored(pattern: str) -> None:
+    scope, warnings = scoped_models([pattern], MODELS, lambda _: True)
+    plain, _ = scoped_models([pattern.rpartition(":")[0]], MODELS, lambda _: True)
+    assert scope == plain != []
+    assert warnings == [
+        f'Invalid thinking level "{pattern.rpartition(":")[2]}" in pattern "{pattern}". Using default instead.'
+    ]
+
+
+def test_a_glob_with_a_colon_of_an_id_is_no_level() -> None:
+    scope, warnings = scoped_models(["local/*:exacto"], MODELS, lambda _: True)
+    assert ([scoped.model.id for scoped in scope], warnings) == (["qwen3-coder:exacto"], [])
+
+
 def test_a_scope_follows_its_patterns_and_keeps_each_model_once() -> None:
     scope, warnings = scoped_models(
         ["some[free]", "anthropic/*sonnet*:low", "claude-opus-5-5", "opus", "nothing"],

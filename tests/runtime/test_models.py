@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET
 
+from actors.model import openai_compat
 from protocol.model import Model
-from runtime.model_fields import MODEL_FIELDS, PROVIDER_FIELDS
+from runtime.catalog import GRAMMAR_FLAGS
+from runtime.model_fields import COMPAT, MODEL_FIELDS, PROVIDER_FIELDS
 from runtime.models import LoadedModels, load_models, merge_models, read_models
 
 BUILT_IN = read_models(b"{}", scripted=False).models
@@ -136,10 +140,10 @@ def test_comments_and_trailing_commas_are_allowed_outside_strings() -> None:
 
 
 def test_a_provider_entry_moves_the_built_in_models() -> None:
-    result = loaded(anthropic={"baseUrl": "http://proxy", "compat": {"x": {"a": 1}}})
+    result = loaded(anthropic={"baseUrl": "http://proxy", "compat": {"supportsStore": False}})
     model = model_of(result, "anthropic", "claude-opus-5-5")
     assert model.base_url == "http://proxy"
-    assert model.compat == {"forceAdaptiveThinking": True, "x": {"a": 1}}
+    assert model.compat == {"forceAdaptiveThinking": True, "supportsStore": False}
     assert [m.id for m in result.models] == [m.id for m in BUILT_IN]
 
 
@@ -157,9 +161,14 @@ def test_overrides_are_the_top_layer_and_merge() -> None:
     result = loaded(
         fa={
             **LOCAL,
-            "models": [{"id": "m", "compat": {"r": {"a": 1, "b": 2}}, "thinkingLevelMap": {"low": "l"}}],
+            "models": [{"id": "m", "samplingParams": {"r": {"a": 1, "b": 2}}, "thinkingLevelMap": {"low": "l"}}],
             "modelOverrides": {
-                "m": {"compat": {"r": {"b": 3}}, "thinkingLevelMap": {"high": None}, "cost": {"input": 9}, "name": "M"},
+                "m": {
+                    "samplingParams": {"r": {"b": 3}},
+                    "thinkingLevelMap": {"high": None},
+                    "cost": {"input": 9},
+                    "name": "M",
+                },
                 "unknown": {"name": 5},
             },
         },
@@ -167,7 +176,7 @@ def test_overrides_are_the_top_layer_and_merge() -> None:
     )
     assert result.warnings == []
     model = model_of(result, "fa", "m")
-    assert model.compat == {"r": {"a": 1, "b": 3}}
+    assert model.sampling_params == {"r": {"a": 1, "b": 3}}
     assert model.thinking_level_map == {"low": "l", "high": None}
     assert (model.name, model.cost.input, model.cost.output) == ("M", 9, 0)
     assert model_of(result, "openai", "gpt-6.1-sol").cost.tiers == ()
@@ -224,6 +233,122 @@ def test_a_models_json_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
     result = load_models(str(tmp_path), scripted=False)
     assert result.models == BUILT_IN
     assert result.warnings[0].startswith(f"Failed to load {tmp_path}/models.json: ")
+
+
+SECRET = "s3cret-in-a-wrong-place"
+MISPLACED = (SECRET, [SECRET], {"x": SECRET}, {"x": {"y": SECRET}}, f"me:{SECRET}@host/v1", f"htps://me:{SECRET}@host")
+
+
+@pytest.mark.parametrize("value", MISPLACED)
+@pytest.mark.parametrize("field", [*MODEL_FIELDS, *PROVIDER_FIELDS])
+def test_no_fault_tells_a_secret_whatever_field_it_stands_in(field: str, value: Any) -> None:
+    """As a value; the keys of an object, and ids, are names."""
+    for provider in (
+        {**LOCAL, field: value},
+        {**LOCAL, "models": [{"id": "m", field: value}] if field != "id" else [{"id": [value]}]},
+        {**LOCAL, "models": [{"id": "m"}], "modelOverrides": {"m": {field: value} if field != "id" else value}},
+        {**LOCAL, "models": [{"id": "m"}], "modelOverrides": {"m": {field: {"input": value, "tiers": [value]}}}},
+    ):
+        assert all(SECRET not in line for line in loaded(fa=provider).warnings)
+
+
+@pytest.mark.parametrize("value", MISPLACED)
+def test_nor_does_one_about_what_is_no_entry_at_all(value: Any) -> None:
+    models = [{"id": "m"}, [value]] if isinstance(value, dict) else [{"id": "m"}, value]
+    for document in (
+        {"providers": {"anthropic": [value]}},
+        {"providers": [value]},
+        [value],
+        {"providers": {"fa": {**LOCAL, "models": models, "modelOverrides": {"m": [value]}}}},
+    ):
+        result = merge_models(document, scripted=False)
+        assert result.warnings and all(SECRET not in line for line in result.warnings)
+
+
+def test_the_query_of_a_base_url_is_told_to_nobody_and_not_sent() -> None:
+    url = f"https://me:{SECRET}@h/v1?key={SECRET}#{SECRET}"
+    result = loaded(fa={**LOCAL, "baseUrl": url, "models": [{"id": "m"}, {"id": "n", "baseUrl": url}]})
+    assert len(result.warnings) == 2
+    assert "baseUrl: what follows the path" in result.warnings[0]
+    assert SECRET not in "".join(result.warnings)
+    assert {model.base_url for model in result.models if model.provider == "fa"} == {f"https://me:{SECRET}@h/v1"}
+    assert result.providers["fa"].base_url == f"https://me:{SECRET}@h/v1"
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://h:99999", "http://", "http:///v1", "http://h:0/", "http://h h/", "http://h:x/", "https://[::1", "h/v1"],
+)
+def test_an_address_that_no_request_could_reach_is_refused(url: str) -> None:
+    (line,) = loaded(fa={**LOCAL, "baseUrl": url, "models": [{"id": "m"}]}).warnings
+    assert "baseUrl is of type string; allowed: an http:// or https:// URL with a host" in line
+
+
+@pytest.mark.parametrize("url", ["http://h:1", "https://[::1]:8/v1", "https://u:p%40@h/v1", "https://{region}.h.com"])
+def test_an_address_that_a_request_can_reach_counts(url: str) -> None:
+    assert loaded(fa={**LOCAL, "baseUrl": url, "models": [{"id": "m"}]}).warnings == []
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"x": "a\r\nevil: 1"}, {"x": "a\nb"}, {"x": "a\0b"}, {"a b": "x"}, {"": "x"}, {f"a: {SECRET}": "x"}, {"ä": "x"}],
+)
+def test_headers_that_http_does_not_allow_are_refused(headers: dict[str, str]) -> None:
+    for provider in ({**LOCAL, "headers": headers}, {**LOCAL, "models": [{"id": "m", "headers": headers}]}):
+        (line,) = loaded(fa=provider).warnings
+        assert "headers" in line and SECRET not in line
+
+
+@pytest.mark.parametrize("name", COMPAT)
+def test_a_switch_of_a_wrong_type_is_named_and_left_out(name: str) -> None:
+    good = (COMPAT[name] or (True,))[0]
+    for bad in ("yes", 1, 0, [], {}):
+        entry = {**LOCAL, "compat": {name: bad}, "models": [{"id": "m"}, {"id": "n", "compat": {name: good}}]}
+        result = loaded(fa=entry)
+        (line,) = result.warnings
+        assert f'provider "fa": compat.{name} is ' in line
+        assert (model_of(result, "fa", "m").compat, model_of(result, "fa", "n").compat) == (UNSET, {name: good})
+
+
+def test_switches_that_nobody_knows_are_one_line_and_no_claim() -> None:
+    result = loaded(
+        fa={**LOCAL, "models": [{"id": "m", "compat": {"suportsStore": True, "z": 1, "supportsStore": True}}]}
+    )
+    meant = '"suportsStore" (did you mean "supportsStore"?)'
+    assert result.warnings == [f'models.json: provider "fa", model "m": compat: unknown keys {meant}, "z"']
+    assert model_of(result, "fa", "m").compat == {"supportsStore": True}
+
+
+def test_every_switch_of_the_dialects_is_known() -> None:
+    assert openai_compat._DEFAULTS.keys() <= COMPAT.keys()
+    read = {
+        name
+        for module in ("anthropic_request", "cloud_anthropic", "openai_chat", "openai_chat_request")
+        for name in re.findall(
+            r'"((?:supports|requires|force)[A-Z]\w+)"', Path(f"actors/model/{module}.py").read_text()
+        )
+    }
+    assert read and read <= COMPAT.keys()
+    assert set(GRAMMAR_FLAGS) <= COMPAT.keys()
+
+
+def surrogates(field: str) -> list[dict[str, Any]]:
+    odd = "\ud83d"
+    return [{field: value} for value in (odd, {"low": odd}, {"x": odd}, {odd: "x"}, {"x": {"y": [odd]}})]
+
+
+@pytest.mark.parametrize("field", [*MODEL_FIELDS, *PROVIDER_FIELDS])
+def test_no_model_and_no_fault_holds_a_lone_surrogate(field: str) -> None:
+    """They would end on stdout, which takes none."""
+    for entry in surrogates(field):
+        document = {"id": "m", **entry}
+        result = loaded(
+            fa={**LOCAL, "models": [document, {"id": "n"}], "modelOverrides": {"n": entry}},
+            fb={**LOCAL, **entry},
+            **{"f\ud83d": {**LOCAL, "models": [document]}},
+        )
+        for told in (result.models, result.warnings, result.faults):
+            msgspec.json.encode(told)
 
 
 FIELD_NAMES = (*MODEL_FIELDS, *PROVIDER_FIELDS, "providers", "tiers", "anthropic", "input", "output")

@@ -175,6 +175,59 @@ def test_a_broken_trust_json_trusts_nobody_and_says_so(tree: Tree, content: str)
     assert "trust.json" in warnings[0]
 
 
+@pytest.mark.parametrize("value", ["false", "true", None, 0, 1, [], {}])
+def test_a_value_that_is_no_boolean_denies_its_folder_and_is_named(tree: Tree, value: object) -> None:
+    tree.put(tree.cwd, "AGENTS.md")
+    tree.put(tree.agent, "settings.json", '{"defaultProjectTrust": "always"}')
+    tree.put(tree.agent, "trust.json", json.dumps({"/": True, str(tree.cwd): value}))
+    trusted, (line,) = is_trusted(str(tree.agent), str(tree.cwd), tree.env, None)
+    assert not trusted
+    assert f'"{tree.cwd}" is {json.dumps(value)}; allowed: true or false' in line
+
+
+SPELLINGS = ["{cwd}/", "{cwd}//", "{outer}/./project", "{outer}/x/../project", "{root}/link", "{root}/link/", "~/link"]
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_a_folder_is_meant_however_it_is_spelt(tree: Tree, spelling: str) -> None:
+    tree.put(tree.cwd, "AGENTS.md")
+    for link in (tree.root / "link", tree.root / "home" / "link"):
+        link.symlink_to(tree.cwd)
+    key = spelling.format(cwd=tree.cwd, outer=tree.outer, root=tree.root)
+    tree.put(tree.agent, "trust.json", json.dumps({str(tree.outer): True, key: False}))
+    assert not tree.trusted()
+    tree.put(tree.agent, "trust.json", json.dumps({str(tree.outer): False, key: True}))
+    assert tree.trusted()
+
+
+def test_of_two_decisions_on_one_folder_the_denial_counts(tree: Tree) -> None:
+    tree.put(tree.cwd, "AGENTS.md")
+    for keys in ((str(tree.cwd), f"{tree.cwd}/"), (f"{tree.cwd}/", str(tree.cwd))):
+        tree.put(tree.agent, "trust.json", json.dumps({keys[0]: False, keys[1]: True}))
+        assert not tree.trusted()
+
+
+@pytest.mark.parametrize("key", ["", ".", "project", "/a\0b", "/\ud800"])
+def test_what_is_no_absolute_path_is_named_and_decides_nothing(tree: Tree, key: str) -> None:
+    tree.put(tree.cwd, "AGENTS.md")
+    tree.put(tree.agent, "trust.json", json.dumps({key: True}))
+    trusted, (line,) = is_trusted(str(tree.agent), str(tree.cwd), tree.env, None)
+    assert not trusted
+    assert line.endswith(" is no absolute path; it is ignored")
+    line.encode()
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "pipe"])
+def test_a_trust_json_that_makes_no_sense_outranks_always(tree: Tree, content: str) -> None:
+    tree.put(tree.cwd, "AGENTS.md")
+    tree.put(tree.agent, "settings.json", '{"defaultProjectTrust": "always"}')
+    if content == "pipe":
+        os.mkfifo(tree.agent / "trust.json")
+    else:
+        tree.put(tree.agent, "trust.json", content)
+    assert not tree.trusted()
+
+
 def test_the_home_directory_is_not_a_project_because_the_agent_lives_there(tree: Tree) -> None:
     tree.put(tree.root / "home" / ".atomic" / "agent", "settings.json", "{}")
     (tree.root / "home" / ".agents" / "skills").mkdir(parents=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from actors.tool.table import DEFAULT_TOOLS
 from runtime.cli import parse_arguments
 from runtime.startup import Startup, StartupError, load
 from runtime.wiring import STAMPS
@@ -196,3 +197,23 @@ def test_faults_that_leave_something_to_run_are_warnings(bench: Bench) -> None:
 def test_the_key_in_the_environment_makes_its_models_available(bench: Bench) -> None:
     providers = {model.provider for model in bench.load().catalog.catalog.available()}
     assert providers == {"anthropic"}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "active", "told"),
+    [
+        (["read", "bash"], {"read", "bash"}, 0),
+        (["read", "nope", "nein"], {"read"}, 2),
+        (["nope"], set(DEFAULT_TOOLS), 1),
+        ([], set(), 0),
+    ],
+)
+def test_default_tools_that_are_none_are_named_and_never_leave_nothing(
+    bench: Bench, wanted: list[str], active: set[str], told: int
+) -> None:
+    (bench.agent / "settings.json").write_text(json.dumps({"defaultTools": wanted}))
+    startup = bench.load()
+    assert set(startup.tools) == active
+    lines = [line for line in startup.warnings if "there is no tool" in line]
+    assert len(lines) == told
+    assert all(line.startswith(f"{bench.agent}/settings.json: defaultTools: ") for line in lines)
