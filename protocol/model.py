@@ -62,11 +62,12 @@ def supported_levels(model: Model | None) -> tuple[ThinkingLevel, ...]:
     if not model.reasoning:
         return ("off",)
     words = model.thinking_level_map or {}
-    return tuple(
+    found = tuple(
         level
         for level in THINKING_LEVELS
         if words.get(level, "") is not None and (level not in ("xhigh", "max") or level in words)
     )
+    return found or ("off",)
 
 
 def clamp_level(model: Model | None, wanted: ThinkingLevel) -> ThinkingLevel:

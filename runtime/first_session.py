@@ -10,7 +10,7 @@ import os
 from msgspec.structs import replace
 
 from actors.session.file import OpenedSession, SessionFileError, Stamps, new_session, open_session, read_session
-from actors.session.listing import find_everywhere, find_session, list_sessions
+from actors.session.listing import Listed, find_everywhere, find_sessions, list_sessions
 from actors.session.naming import checked_session_id
 from actors.session.opening import missing_cwd
 from actors.session.reading import NotASession
@@ -20,24 +20,35 @@ NO_SESSION = "No session found matching '{}'"
 ELSEWHERE = (
     "The session {} belongs to {}; open it by its path (--session {}), or go on from a copy of it here (--fork {})"
 )
+AMBIGUOUS = "{} sessions begin with '{}'; give more of the id: {}"
+SHOWN_IDS = 5
 EMPTY_SOURCE = "Cannot fork: source session file is empty or invalid: {}"
 
 
 def named_session(wanted: str, cwd: str, directory: str, chosen: bool, *, from_others: bool) -> str:
     """The absolute path that `wanted` means: a path, an id or the beginning of one. Ids are looked for in this project
     first, then in all; one of another project counts only with `from_others`, since the session would work in that
-    project's folder. `chosen`: all projects share `directory`. Raises SessionFileError."""
+    project's folder. A beginning that several share is refused. `chosen`: all projects share `directory`. Raises
+    SessionFileError."""
     if "/" in wanted or "\\" in wanted or wanted.endswith(".jsonl"):
         return os.path.join(cwd, os.path.expanduser(wanted))
-    own = find_session(directory, wanted, cwd if chosen else None)
+    own = _the_one(find_sessions(directory, wanted, cwd if chosen else None), wanted)
     if own is not None:
         return own.path
-    other = find_session(directory, wanted) if chosen else find_everywhere(os.path.dirname(directory), wanted)
+    others = find_sessions(directory, wanted) if chosen else find_everywhere(os.path.dirname(directory), wanted)
+    other = _the_one(others, wanted)
     if other is None:
         raise SessionFileError(NO_SESSION.format(wanted))
     if not from_others:
         raise SessionFileError(ELSEWHERE.format(other.id, other.cwd or "another folder", other.path, wanted))
     return other.path
+
+
+def _the_one(found: list[Listed], wanted: str) -> Listed | None:
+    if len(found) > 1:
+        ids = ", ".join(each.id for each in found[:SHOWN_IDS]) + (", ..." if len(found) > SHOWN_IDS else "")
+        raise SessionFileError(AMBIGUOUS.format(len(found), wanted, ids))
+    return found[0] if found else None
 
 
 def open_fork(path: str, session_id: str | None, stamps: Stamps, cwd: str, directory: str) -> OpenedSession:

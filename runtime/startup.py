@@ -61,10 +61,11 @@ def load(options: Options, env: Mapping[str, str], cwd: str, stamps: Stamps) -> 
     except ModelChoiceError as error:
         raise StartupError(str(error)) from None
     tools, about_tools = active_tools(settings, options)
-    reader = SurroundingsReader(options, agent, env, {name: tool.snippet for name, tool in tools.items()})
     directory, chosen = session_dir(env, home, cwd, flag=options.session_dir, setting=settings.session_dir)
     session = _first_session(options, stamps, cwd, directory, chosen)
     here = session.header.cwd or cwd
+    snippets = {name: tool.snippet for name, tool in tools.items()}
+    reader = SurroundingsReader(options, agent, env, snippets, chosen=(cwd, here))
     if here == cwd:
         resources = load_resources(agent, cwd, env, trusted=trusted, context_files=not options.no_context_files)
         warnings += [*found, *resources.warnings]

@@ -7,7 +7,7 @@ again.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from actors.base import Address, StartPump
 from actors.mail import SessionMail, SurroundingsLoaded, Ticket
@@ -27,10 +27,19 @@ from runtime.templates import load_templates, setting_paths
 
 
 class SurroundingsReader:
-    """`snippets` maps the tools that are on to their lines in the system prompt."""
+    """`snippets` maps the tools that are on to their lines in the system prompt. `chosen` are the folders that the
+    command line is about: `--approve` trusts these and no other, since a session file names the folder of a session."""
 
-    def __init__(self, options: Options, agent_dir: str, env: Mapping[str, str], snippets: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        options: Options,
+        agent_dir: str,
+        env: Mapping[str, str],
+        snippets: Mapping[str, str],
+        chosen: Collection[str],
+    ) -> None:
         self._options = options
+        self._chosen = chosen
         self._agent_dir = agent_dir
         self._env = env
         self._snippets = snippets
@@ -38,7 +47,8 @@ class SurroundingsReader:
 
     def read(self, cwd: str) -> Surroundings:
         options = self._options
-        trusted, warnings = is_trusted(self._agent_dir, cwd, self._env, options.approve)
+        approve = None if options.approve and cwd not in self._chosen else options.approve
+        trusted, warnings = is_trusted(self._agent_dir, cwd, self._env, approve)
         settings, found = load_settings(self._agent_dir, cwd, self._env, trusted)
         resources = load_resources(
             self._agent_dir, cwd, self._env, trusted=trusted, context_files=not options.no_context_files

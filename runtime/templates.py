@@ -79,7 +79,10 @@ def _templates(places: Iterable[Place], warnings: list[str]) -> Iterator[Templat
             seen.add(real)
             document = read_document(path, warnings)
             if document is not None:
-                yield _template(path, document, place.origin)
+                template = _template(path, document, place.origin)
+                if len(template.name.split()) != 1:
+                    warnings.append(f"{path}: a name with white space cannot be called, since a name ends with it")
+                yield template
 
 
 def _markdown_files(path: str, warnings: list[str]) -> list[str]:

@@ -35,6 +35,7 @@ class PromptCycle:
         self.busy = False
         self.between_runs = False
         self._last_injected: Said | None = None
+        self._last_run: Run | None = None
         self._retry = Retry()
         self._chain = self._new_chain()
 
@@ -54,13 +55,14 @@ class PromptCycle:
 
     def run_over(self, run: Run) -> None:
         session = self._session
+        self._last_run = run
         for ticket in session.aborts:
             session.outbox.ok(ticket)
         session.aborts.clear()
         if session.leaving or run.is_broken:
             self._break_off_retries(run)
         if session.leaving:
-            self._settle(run)
+            self._settle()
         elif run.is_broken or not (self._tries_again(run) or self._session.headroom.after_run(run)):
             self.go_on(run)
 
@@ -69,22 +71,22 @@ class PromptCycle:
         session = self._session
         swallowed = self._swallowed_message()
         if session.leaving:
-            self._settle(run)
-        elif session.compactor.take_over(partial(self._take_up, run, swallowed=swallowed)):
+            self._settle()
+        elif session.compactor.take_over(partial(self._take_up, swallowed=swallowed)):
             return
         else:
-            self._take_up(run, swallowed=swallowed)
+            self._take_up(swallowed=swallowed)
 
-    def _take_up(self, run: Run | None, *, swallowed: bool) -> None:
+    def _take_up(self, *, swallowed: bool) -> None:
         session = self._session
         if swallowed and not session.leaving:
             self._last_injected = None
             session.history.drop_reply()
             session.loop.start((), poll=False)
         elif session.leaving:
-            self._settle(run)
+            self._settle()
         else:
-            self._next_from_queue(run)
+            self._next_from_queue()
 
     def taken(self, injected: Injected, kind: QueueKind, view: QueueView) -> None:
         """The queue answered, in a run or between two."""
@@ -104,26 +106,26 @@ class PromptCycle:
             self.between_runs = False
             if injected:  # taken just before the queue was emptied: they go with it
                 session.outbox.event(QueueUpdate(list(view.steering), list(view.follow_up)))
-            self._rest(None)
+            self._rest()
 
-    def _next_from_queue(self, run: Run | None) -> None:
+    def _next_from_queue(self) -> None:
         if self._session.waiting.is_empty:
-            self._rest(run)
+            self._rest()
         else:
             self.between_runs = True
             self._session.waiting.tell(TakeMessages("steering", next_run=True))
 
-    def _rest(self, run: Run | None) -> None:
+    def _rest(self) -> None:
         """Nothing waits in the queue. What ended in the background meanwhile is still told to the model."""
         notices = self._session.notices
-        if run is not None and run.is_broken:
+        if self._last_run is not None and self._last_run.is_broken:
             notices.is_stuck = True
-            self._settle(run)
+            self._settle()
         elif notices.may_wake and (injected := notices.injected()):
             self._session.loop.start((), injected, poll=True)
         else:
             notices.say_quietly()
-            self._settle(run)
+            self._settle()
 
     def tell_notices(self) -> None:
         """A background task is over. An idle session tells the model at once, a busy one with the next request."""
@@ -152,8 +154,8 @@ class PromptCycle:
             and not reply.content
         )
 
-    def _settle(self, run: Run | None) -> None:
-        self._go_home(run)
+    def _settle(self) -> None:
+        self._go_home()
         self._session.history.settle()
         self.busy = False
         self._session.outbox.event(AgentSettled())
@@ -234,11 +236,9 @@ class PromptCycle:
 
     # -- back to the model of the user
 
-    def _go_home(self, run: Run | None) -> None:
+    def _go_home(self) -> None:
         """Back to the model that the user chose, if a fallback took its place."""
-        reply = None if run is None else run.last_reply
-        failed = reply is not None and reply.stop_reason == "error"
-        restore = self._chain.finish((reply.error_message or None) if failed and reply is not None else None)
+        restore = self._chain.finish(None if self._last_run is None else self._last_run.last_reply)
         if restore is None:
             return
         if restore.home is not None:

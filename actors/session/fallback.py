@@ -89,12 +89,14 @@ class FallbackChain:
         if self._home is not None:
             self._home = Place(self._home.model, clamp_level(self._home.model, level))
 
-    def finish(self, error: str | None) -> Restore | None:
-        """The prompt cycle is over, with `error` if it failed; None if no fallback was used."""
+    def finish(self, reply: AssistantMessage | None) -> Restore | None:
+        """The prompt cycle is over, with this last reply; None if no fallback was used."""
         if not self._steps:
             return None
         first, last = self._steps[0], self._steps[-1]
-        event = ModelFallbackEnd(error is None, from_=first.from_, to=last.to, final_error=error or UNSET)
+        answered = reply is not None and reply.stop_reason not in ("error", "aborted")
+        error = (reply.error_message if reply is not None and not answered else None) or UNSET
+        event = ModelFallbackEnd(answered, from_=first.from_, to=last.to, final_error=error)
         return Restore(self._home, event)
 
     def next_place(self, current: Place, failed: AssistantMessage) -> Place | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from msgspec import Struct
@@ -71,24 +71,24 @@ def most_recent(directory: str, cwd: str | None = None) -> Listed | None:
     return None
 
 
-def find_session(directory: str, wanted: str, cwd: str | None = None) -> Listed | None:
-    """The session whose id is `wanted`, else the latest whose id begins with it."""
-    listed = [each for each in list_sessions(directory) if cwd is None or each.cwd == cwd]
-    return _first(listed, lambda each: each.id == wanted) or _first(listed, lambda each: each.id.startswith(wanted))
+def find_sessions(directory: str, wanted: str, cwd: str | None = None) -> list[Listed]:
+    """The sessions that `wanted` can mean, the latest modified first: the one with exactly this id, else all whose ids
+    begin with it. Ids of one minute share their first digits, so a short beginning may well mean several."""
+    return _meant([each for each in list_sessions(directory) if cwd is None or each.cwd == cwd], wanted)
 
 
-def find_everywhere(sessions_root: str, wanted: str) -> Listed | None:
-    """Like `find_session`, over the folders of all projects."""
+def find_everywhere(sessions_root: str, wanted: str) -> list[Listed]:
+    """Like `find_sessions`, over the folders of all projects."""
     try:
         folders = sorted(os.listdir(sessions_root))
     except OSError:
-        return None
-    found = [each for folder in folders if (each := find_session(os.path.join(sessions_root, folder), wanted))]
-    return _first(found, lambda each: each.id == wanted) or (found[0] if found else None)
+        return []
+    return _meant([each for folder in folders for each in list_sessions(os.path.join(sessions_root, folder))], wanted)
 
 
-def _first(listed: list[Listed], wanted: Callable[[Listed], bool]) -> Listed | None:
-    return next(filter(wanted, listed), None)
+def _meant(listed: list[Listed], wanted: str) -> list[Listed]:
+    exact = [each for each in listed if each.id == wanted]
+    return exact[:1] or [each for each in listed if each.id.startswith(wanted)]
 
 
 def _first_line(path: str) -> bytes:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 
 from actors.model import openai_compat
-from protocol.model import Model
+from protocol.model import THINKING_LEVELS, Model, supported_levels
 from runtime.catalog import GRAMMAR_FLAGS
 from runtime.model_fields import COMPAT, MODEL_FIELDS, PROVIDER_FIELDS
 from runtime.models import LoadedModels, load_models, merge_models, read_models
@@ -396,3 +396,9 @@ def test_a_scripted_model_may_have_a_file() -> None:
     entry = {"api": "scripted", "baseUrl": "scripted:replies.jsonl", "apiKey": "none", "models": [{"id": "demo"}]}
     result = loaded(demo=entry)
     assert (result.warnings, model_of(result, "demo", "demo").base_url) == ([], "scripted:replies.jsonl")
+
+
+def test_a_model_whose_levels_are_all_switched_off_has_off_alone() -> None:
+    words = dict.fromkeys(THINKING_LEVELS)
+    model = {"id": "m", "reasoning": True, "thinkingLevelMap": words}
+    assert supported_levels(model_of(loaded(x={**LOCAL, "models": [model]}), "x", "m")) == ("off",)

@@ -80,6 +80,16 @@ def test_a_session_is_found_by_the_beginning_of_its_id(bench: Bench) -> None:
     assert bench.load("--session", "abcd").session.header.id == "abcd-1"
 
 
+@pytest.mark.parametrize("flag", ["--session", "--resume", "--fork"])
+def test_a_beginning_that_several_sessions_share_is_refused_with_their_ids(bench: Bench, flag: str) -> None:
+    for number in range(7):
+        bench.session(f"same-{number}")
+    refusal = bench.refusal(flag, "same")
+    assert refusal.startswith("7 sessions begin with 'same'; give more of the id: same-") and refusal.endswith(", ...")
+    opened = bench.load(flag, "same-3").session
+    assert "same-3" in (opened.header.parent_session or opened.header.id)
+
+
 def test_an_id_of_no_session_is_refused(bench: Bench) -> None:
     assert bench.refusal("--session", "nope") == "No session found matching 'nope'"
 
@@ -180,6 +190,17 @@ def test_skills_and_templates_of_flags_are_found_from_the_folder_of_the_start(be
     assert sorted(command.name for command in startup.surroundings.expander.commands()) == ["ask", "skill:mine"]
     (warning,) = [line for line in startup.warnings if "none.md" in line]
     assert str(bench.cwd) in warning
+
+
+def test_approve_trusts_what_the_command_line_is_about_and_no_other_project(bench: Bench) -> None:
+    folders = [bench.cwd, bench.root / "session", bench.root / "third"]
+    for folder in folders:
+        (folder / ".atomic" / "prompts").mkdir(parents=True)
+        (folder / ".atomic" / "prompts" / "own.md").write_text("x")
+    path = bench.session("s-1", cwd=str(folders[1]))
+    reader = bench.load("--approve", "--session", str(path)).reader
+    assert [len(reader.read(str(folder)).expander.commands()) for folder in folders] == [1, 1, 0]
+    assert len(bench.load("--no-approve", "--session", str(path)).surroundings.expander.commands()) == 0
 
 
 def test_faults_that_leave_something_to_run_are_warnings(bench: Bench) -> None:

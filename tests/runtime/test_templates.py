@@ -91,6 +91,12 @@ def test_an_untrusted_project_leaves_the_users_own(tree: Tree) -> None:
     assert [each.name for each in found] == ["b"]
 
 
+def test_a_name_with_white_space_is_told_since_nobody_can_call_it(tree: Tree) -> None:
+    tree.put(tree.agent / "prompts" / "two words.md", "x")
+    (found,), (warning,) = tree.load()
+    assert found.name == "two words" and "white space" in warning and "two words.md" in warning
+
+
 def test_of_two_with_one_name_the_first_is_kept_and_the_other_is_reported(tree: Tree) -> None:
     first = tree.put(tree.cwd / ".atomic" / "prompts" / "fix.md")
     second = tree.put(tree.agent / "prompts" / "fix.md")

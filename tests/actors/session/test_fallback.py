@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from actors.session.fallback import Fallback, FallbackChain, Place, next_fallback
 from protocol.events import ModelFallbackEnd, ModelFallbackStart
@@ -30,6 +31,7 @@ def failed(text: str) -> AssistantMessage:
 
 
 OVERLOADED = failed("529 overloaded_error")
+ANSWER = AssistantMessage([], "a", "a", "one", Usage(), "stop", 1)
 
 
 def chosen(*entries: str, current: Place = HOME, default: ThinkingLevel | None = None, **sets: Any) -> str | None:
@@ -129,7 +131,7 @@ def test_the_first_model_comes_back_when_the_cycle_is_over() -> None:
     turn = chain("b/one", "b/two")
     first = taken(turn.advance(HOME, OVERLOADED, "x"))
     turn.advance(first.place, OVERLOADED, "y")
-    restore = turn.finish(None)
+    restore = turn.finish(ANSWER)
     assert restore is not None and restore.home == HOME
     assert restore.event == ModelFallbackEnd(True, from_="a/one:medium", to="b/two:medium")
 
@@ -137,17 +139,25 @@ def test_the_first_model_comes_back_when_the_cycle_is_over() -> None:
 def test_a_chain_that_ran_out_tells_the_last_error() -> None:
     turn = chain("b/one")
     turn.advance(HOME, OVERLOADED, "x")
-    restore = turn.finish("529 overloaded_error")
+    restore = turn.finish(OVERLOADED)
     assert restore is not None
     expected = ModelFallbackEnd(False, from_="a/one:medium", to="b/one:medium", final_error="529 overloaded_error")
     assert restore.event == expected
+
+
+@pytest.mark.parametrize("reply", [None, replace(ANSWER, stop_reason="aborted", error_message="Request was aborted")])
+def test_what_was_aborted_is_no_success(reply: AssistantMessage | None) -> None:
+    turn = chain("b/one")
+    turn.advance(HOME, OVERLOADED, "x")
+    restore = turn.finish(reply)
+    assert restore is not None and restore.event.success is False
 
 
 @pytest.mark.parametrize("entries", [(), ("a/one",), ("no/where",)])
 def test_a_chain_without_a_fallback_has_nothing_to_tell(entries: tuple[str, ...]) -> None:
     turn = chain(*entries)
     assert turn.advance(HOME, OVERLOADED, "x") is None
-    assert turn.finish("x") is None
+    assert turn.finish(OVERLOADED) is None
 
 
 def test_a_provider_without_credentials_is_passed_over() -> None:
@@ -171,7 +181,7 @@ def test_a_model_that_the_user_chose_stays() -> None:
     turn = chain("b/one")
     turn.advance(HOME, OVERLOADED, "x")
     turn.model_chosen()
-    restore = turn.finish(None)
+    restore = turn.finish(ANSWER)
     assert restore is not None and restore.home is None
 
 
@@ -180,7 +190,7 @@ def test_a_fallback_from_the_users_choice_comes_back_to_it() -> None:
     turn.advance(HOME, OVERLOADED, "x")
     turn.model_chosen()
     turn.advance(Place(C2, "low"), OVERLOADED, "y")
-    restore = turn.finish(None)
+    restore = turn.finish(ANSWER)
     assert restore is not None and restore.home == Place(C2, "low")
 
 
@@ -188,5 +198,5 @@ def test_a_level_that_the_user_chose_goes_home_with_the_first_model() -> None:
     turn = chain("b/one")
     turn.advance(HOME, OVERLOADED, "x")
     turn.level_chosen("max")
-    restore = turn.finish(None)
+    restore = turn.finish(ANSWER)
     assert restore is not None and restore.home == Place(A1, "high")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from actors.session.listing import find_everywhere, find_session, list_sessions, most_recent, read_listed
+from actors.session.listing import find_everywhere, find_sessions, list_sessions, most_recent, read_listed
 
 STAGE = {"runId": "r", "stageId": "s", "stageName": "n"}
 
@@ -37,7 +37,7 @@ def test_sessions_are_listed_latest_first_and_everything_else_is_passed_over(tmp
 
 def test_a_missing_folder_has_no_sessions(tmp_path: Path) -> None:
     assert list_sessions(str(tmp_path / "no")) == [] and most_recent(str(tmp_path / "no")) is None
-    assert find_everywhere(str(tmp_path / "no"), "x") is None
+    assert find_everywhere(str(tmp_path / "no"), "x") == []
 
 
 def test_a_header_longer_than_one_read_is_read_whole(tmp_path: Path) -> None:
@@ -76,16 +76,16 @@ def test_in_a_shared_folder_only_sessions_of_the_project_count(tmp_path: Path) -
     assert most_recent(str(tmp_path), "/third") is None
 
 
-def test_an_exact_id_beats_a_prefix_and_a_prefix_finds_the_latest(tmp_path: Path) -> None:
+def test_an_exact_id_beats_a_prefix_and_a_prefix_finds_all_the_latest_first(tmp_path: Path) -> None:
     session(tmp_path, "a", "ab", 9)
     session(tmp_path, "b", "abc", 5)
     session(tmp_path, "c", "abd", 1)
-    ids = [each and each.id for each in (find_session(str(tmp_path), wanted) for wanted in ("ab", "a", "x"))]
-    assert ids == ["ab", "abd", None]
+    ids = [[each.id for each in find_sessions(str(tmp_path), wanted)] for wanted in ("ab", "a", "x")]
+    assert ids == [["ab"], ["abd", "abc", "ab"], []]
 
 
 def test_a_session_of_another_project_is_found_by_id(tmp_path: Path) -> None:
     session(tmp_path / "one", "a", "abc", 1, cwd="/one")
     session(tmp_path / "two", "b", "ab", 1, cwd="/two")
-    ids = [each and each.id for each in (find_everywhere(str(tmp_path), wanted) for wanted in ("ab", "abc", "z"))]
-    assert ids == ["ab", "abc", None]
+    ids = [sorted(each.id for each in find_everywhere(str(tmp_path), wanted)) for wanted in ("ab", "a", "abc", "z")]
+    assert ids == [["ab"], ["ab", "abc"], ["abc"], []]
