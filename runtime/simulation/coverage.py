@@ -25,6 +25,7 @@ NOT_SENT = {
 NOT_TOLD = {
     "TaskOverLimit": "told after 5 GiB of output",
     "PromptEnded": "told to OneShot, which stands in Intake's place where nobody drives the program",
+    "ExtensionFailed": "the same",
 }
 """Mail that a simulated house does not know, and why."""
 
