@@ -15,9 +15,10 @@ from actors.session.naming import agent_dir, session_dir
 from runtime.catalog import LoadedCatalog
 from runtime.choose_model import ModelChoiceError
 from runtime.cli import Options, is_offline, program_version
-from runtime.load_catalog import load_catalog, start_defaults
-from runtime.resources import has_trust_inputs, is_trusted, load_resources
-from runtime.settings import load_settings
+from runtime.load_catalog import StartCatalog, load_catalog, start_defaults
+from runtime.resources import has_trust_inputs, is_trusted, load_resources, recorded_trust
+from runtime.settings import PROXY_VARIABLES, load_settings
+from runtime.startup import active_tools
 from runtime.stdio import complain, plain, say
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ shown. The exit code is 1 if something is broken, else 0.
 """
 TOOLS = ("git", "rg", "fd")
 NO_PROVIDER = "none has a credential; set ANTHROPIC_API_KEY or OPENAI_API_KEY, or store a key"
-PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
 
 
 class Finding(NamedTuple):
@@ -62,17 +62,30 @@ def examine(env: Mapping[str, str], cwd: str) -> Iterator[Finding]:
     """Every finding, in the order of the report."""
     home = os.path.expanduser("~")
     agent = os.path.join(cwd, agent_dir(env, home))
-    trusted, doubts = is_trusted(agent, cwd, env, None)
-    settings, faults = load_settings(agent, cwd, env, trusted)
+    trusted, _ = is_trusted(agent, cwd, env, None)
+    _, doubts = recorded_trust(agent, cwd, env)  # also of a project that brings nothing
+    settings, found = load_settings(agent, cwd, env, trusted)
+    start, about_models = _loaded(env, agent, settings)
+    about_tools = active_tools(settings, Options())[1]
+    faults = [*doubts, *found, *about_models, *about_tools]
     yield Finding("ok", "atomic", f"{program_version()}, Python {platform.python_version()}, {platform.platform()}")
     yield _folder("agent directory", agent)
-    yield from _files(agent, cwd, trusted)
+    yield from _files(agent, cwd, trusted, faults)
     yield _trust(cwd, env, trusted)
-    yield from (Finding("!!", "settings", line) for line in (*doubts, *faults))
-    yield from _models(env, agent, settings)
+    yield from (Finding("!!", "settings", line) for line in (*doubts, *found, *about_tools))
+    yield from (Finding("!!", "models", line) for line in about_models)
+    yield from _models(start, settings)
     yield from _context(agent, cwd, env, trusted)
     yield from _sessions(env, home, cwd, settings)
     yield from _surroundings(env, settings)
+
+
+def _loaded(env: Mapping[str, str], agent: str, settings: Settings) -> tuple[StartCatalog | None, list[str]]:
+    try:
+        start = load_catalog(Options(), env, agent, settings)
+    except ModelChoiceError as error:
+        return None, [str(error)]
+    return start, start.warnings
 
 
 def _folder(subject: str, path: str) -> Finding:
@@ -85,20 +98,25 @@ def _folder(subject: str, path: str) -> Finding:
     return Finding("ok", subject, path)
 
 
-def _files(agent: str, cwd: str, trusted: bool) -> Iterator[Finding]:
+def _files(agent: str, cwd: str, trusted: bool, faults: list[str]) -> Iterator[Finding]:
     for name in ("settings.json", "models.json", "auth.json", "trust.json"):
-        yield _file(name, os.path.join(agent, name))
+        yield _file(name, os.path.join(agent, name), faults)
     project = os.path.join(cwd, ".atomic", "settings.json")
-    if os.path.exists(project):
-        found = _file("project settings", project)
+    if os.path.lexists(project):
+        found = _file("project settings", project, faults)
         yield found if trusted else Finding("--", found.subject, f"{project} (not read: the project is not trusted)")
 
 
-def _file(subject: str, path: str) -> Finding:
-    """Whether it is there; what is wrong in it the reader of each file tells."""
-    if not os.path.exists(path):
+def _file(subject: str, path: str, faults: list[str]) -> Finding:
+    """Whether it is there and whole; what is wrong in it its reader has told, by its path or as a kind of settings."""
+    if not os.path.lexists(path):
         return Finding("--", subject, f"{path} (not there)")
-    return Finding("ok", subject, path) if os.access(path, os.R_OK) else Finding("!!", subject, f"{path} is unreadable")
+    if not os.access(path, os.R_OK):
+        return Finding("!!", subject, f"{path} is unreadable")
+    kind = {"settings.json": "(global settings)", "project settings": "(project settings)"}.get(subject, path)
+    if any(path in line or kind in line for line in faults):
+        return Finding("!!", subject, f"{path} has faults, told below")
+    return Finding("ok", subject, path)
 
 
 def _trust(cwd: str, env: Mapping[str, str], trusted: bool) -> Finding:
@@ -109,13 +127,9 @@ def _trust(cwd: str, env: Mapping[str, str], trusted: bool) -> Finding:
     return Finding("--", "project", f"{cwd} is not trusted: its files are left out (--approve, or trust.json)")
 
 
-def _models(env: Mapping[str, str], agent: str, settings: Settings) -> Iterator[Finding]:
-    try:
-        start = load_catalog(Options(), env, agent, settings)
-    except ModelChoiceError as error:
-        yield Finding("!!", "models", str(error))
+def _models(start: StartCatalog | None, settings: Settings) -> Iterator[Finding]:
+    if start is None:
         return
-    yield from (Finding("!!", "models", warning) for warning in start.warnings)
     available = start.catalog.available()
     providers = list(dict.fromkeys(model.provider for model in available))
     for provider in providers:
@@ -163,10 +177,37 @@ def _surroundings(env: Mapping[str, str], settings: Settings) -> Iterator[Findin
     if shell is not None:
         exists = os.access(shell, os.X_OK)
         yield Finding("ok" if exists else "!!", "shellPath", shell if exists else f"{shell} cannot be run")
-    proxy = next((name for name in PROXIES if env.get(name)), "httpProxy" if settings.http_proxy else None)
-    yield Finding("ok" if proxy else "--", "proxy", f"from {proxy}" if proxy else "none")
+    yield _proxy(env, settings)
     if settings.ca_file is not None:
-        exists, file = os.path.isfile(settings.ca_file), settings.ca_file
-        yield Finding("ok" if exists else "!!", "caFile", file if exists else f"{file} is missing")
+        yield _authorities(settings.ca_file)
     if is_offline(env):
         yield Finding("--", "offline", "nothing is looked up on the network at the start")
+
+
+def _proxy(env: Mapping[str, str], settings: Settings) -> Finding:
+    from actors.model.route import BadUrl, parse_proxy
+
+    if not settings.http_proxy:
+        return Finding("--", "proxy", "none")
+    source = next((name for name in PROXY_VARIABLES if env.get(name)), "httpProxy")
+    try:
+        parse_proxy(settings.http_proxy)
+    except BadUrl:
+        wanted = "a http://, https:// or socks5:// URL with a host"
+        return Finding("!!", "proxy", f"{source} is not {wanted}: every request through it fails")
+    return Finding("ok", "proxy", f"from {source}")
+
+
+def _authorities(file: str) -> Finding:
+    from actors.model.transport_errors import BadCaFile
+    from actors.model.trust import client_context
+
+    if not os.path.exists(file):
+        return Finding("!!", "caFile", f"{file} is missing")
+    if not os.path.isfile(file):
+        return Finding("!!", "caFile", f"{file} is not a regular file")
+    try:
+        client_context(file, {})
+    except BadCaFile:
+        return Finding("!!", "caFile", f"{file} holds no certificate that can be read: no https:// request can be made")
+    return Finding("ok", "caFile", file)

@@ -62,11 +62,30 @@ def is_trusted(agent_dir: str, cwd: str, env: Mapping[str, str], approve: bool |
         return approve, []
     if not has_trust_inputs(cwd, env):
         return True, []
-    decision, warnings = _recorded_trust(agent_dir, cwd, home_dir(env, os.path.expanduser("~")))
+    decision, warnings = recorded_trust(agent_dir, cwd, env)
     if decision is None:
         settings, _ = load_settings(agent_dir, cwd, env, trusted=False)
         decision = settings.default_project_trust == "always"
     return decision, warnings
+
+
+def recorded_trust(agent_dir: str, cwd: str, env: Mapping[str, str]) -> tuple[bool | None, list[str]]:
+    """What trust.json says, and what is wrong in it: true or false by directory, where the nearest one above `cwd`
+    counts. A file or a value that makes no sense denies, since it may have been meant to."""
+    path = os.path.join(agent_dir, "trust.json")
+    try:
+        document = decode_document(read_regular(path))
+    except (FileNotFoundError, NotADirectoryError):
+        return None, []
+    except OSError as error:
+        return False, [f"{path} cannot be read: {error.strerror or error}"]
+    except ValueError as error:
+        return False, [f"{path} is not valid JSON: {error}"]
+    if not isinstance(document, dict):
+        return False, [f"{path} must hold an object of directories and true or false"]
+    decisions, faults = _decisions(document, home_dir(env, os.path.expanduser("~")))
+    found = (decisions.get(folder) for folder in _upwards(os.path.realpath(cwd)))
+    return next((decision for decision in found if decision is not None), None), [f"{path}: {text}" for text in faults]
 
 
 def has_trust_inputs(cwd: str, env: Mapping[str, str]) -> bool:
@@ -170,25 +189,6 @@ def _has_entries(folder: str) -> bool:
             return any(entry.name != "agent" for entry in entries)  # ~/.atomic/agent is the user's own
     except OSError:
         return False
-
-
-def _recorded_trust(agent_dir: str, cwd: str, home: str) -> tuple[bool | None, list[str]]:
-    """What trust.json says: true or false by directory, where the nearest one above `cwd` counts. A file or a value
-    that makes no sense denies, since it may have been meant to."""
-    path = os.path.join(agent_dir, "trust.json")
-    try:
-        document = decode_document(read_regular(path))
-    except (FileNotFoundError, NotADirectoryError):
-        return None, []
-    except OSError as error:
-        return False, [f"{path} cannot be read: {error.strerror or error}"]
-    except ValueError as error:
-        return False, [f"{path} is not valid JSON: {error}"]
-    if not isinstance(document, dict):
-        return False, [f"{path} must hold an object of directories and true or false"]
-    decisions, faults = _decisions(document, home)
-    found = (decisions.get(folder) for folder in _upwards(os.path.realpath(cwd)))
-    return next((decision for decision in found if decision is not None), None), [f"{path}: {text}" for text in faults]
 
 
 def _decisions(document: dict[str, Any], home: str) -> tuple[dict[str, bool], list[str]]:

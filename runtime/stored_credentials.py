@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from runtime.config_values import decode_document, kind_of, shown
+from runtime.config_values import decode_document, is_unicode, kind_of, shown
 from runtime.regular_file import read_regular
 
 if TYPE_CHECKING:
@@ -145,6 +145,9 @@ def _stored_entry(provider: str, entry: Any, warnings: list[str]) -> StoredCrede
         return StoredCredential("broken")
     if kind == "api_key" and key is not None and not isinstance(key, str):
         warnings.append(f"{label}: key is of type {kind_of(key)}; allowed: a string")
+        return StoredCredential("broken")
+    if isinstance(key, str) and not is_unicode(key):
+        warnings.append(f"{label}: key is no Unicode text")
         return StoredCredential("broken")
     if not isinstance(env, dict) or not all(isinstance(value, str) for value in env.values()):
         warnings.append(f"{label}: env is not an object of strings; it is ignored")

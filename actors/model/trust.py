@@ -6,6 +6,7 @@ used, or the place where the large distributions keep theirs; `SSL_CERT_FILE` or
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import ssl
@@ -65,6 +66,8 @@ def _has_authorities(folder: str) -> bool:
 
 def _load(context: ssl.SSLContext, file: str | None, folder: str | None) -> None:
     try:
+        if file and os.path.exists(file) and not os.path.isfile(file):  # a pipe would be waited for
+            raise OSError(errno.EINVAL, "it is not a regular file")
         context.load_verify_locations(file, folder)
     except OSError as error:  # also an SSLError: the file holds no certificate
         raise BadCaFile(file or folder or "", error) from None

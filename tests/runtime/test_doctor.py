@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from actors.model.trust import _BUNDLES
 from runtime.doctor import Finding, examine, run
 
 SECRET = "sk-very-secret-value"
@@ -53,7 +56,84 @@ def test_every_fault_of_a_file_is_a_broken_line(env: dict[str, str], tmp_path: P
     found = findings({**env, "OPENAI_API_KEY": SECRET}, tmp_path)
     assert [each.mark for each in found["settings"]] == ["!!"]
     assert "!!" in {each.mark for each in found["models"]}
-    assert found["settings.json"][0].mark == "ok"  # it is there; what is wrong in it is told apart
+    assert {found[name][0].mark for name in ("settings.json", "models.json")} == {"!!"}
+
+
+FILES = ("settings.json", "models.json", "auth.json", "trust.json", ".atomic/settings.json")
+
+
+@pytest.mark.parametrize("content", ["{", "[7]", "folder", "pipe", "{}"])
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_is_well_in_all_its_lines_or_in_none(
+    env: dict[str, str], tmp_path: Path, name: str, content: str
+) -> None:
+    if name == ".atomic/settings.json":
+        (tmp_path / "agent" / "trust.json").write_text(json.dumps({str(tmp_path): True}))
+    path = tmp_path / ("project" if "/" in name else "agent") / name
+    path.parent.mkdir(exist_ok=True)
+    if content == "folder":
+        path.mkdir()
+    elif content == "pipe":
+        os.mkfifo(path)
+    else:
+        path.write_text(content)
+        path.chmod(0o600)
+    found = examine({**env, "OPENAI_API_KEY": SECRET}, str(tmp_path / "project"))
+    marks = [each.mark for each in found if str(path) in each.text]
+    assert marks == (["ok"] if content == "{}" else ["!!", "!!"])
+
+
+@pytest.mark.parametrize(
+    ("setting", "mark"),
+    [
+        ({"steeringMode": "x"}, "!!"),
+        ({"defaultTools": ["nope"]}, "!!"),
+        ({"zzz": 1}, "!!"),
+        ({"fallbackModels": [7]}, "!!"),
+        ({"steeringMode": "all"}, "ok"),
+    ],
+)
+def test_a_fault_in_a_file_is_a_fault_of_the_file(
+    env: dict[str, str], tmp_path: Path, setting: dict[str, Any], mark: str
+) -> None:
+    (tmp_path / "agent" / "settings.json").write_text(json.dumps(setting))
+    found = findings({**env, "OPENAI_API_KEY": SECRET}, tmp_path)
+    assert found["settings.json"][0].mark == mark
+    assert [each.mark for each in found.get("settings", [])] == ([] if mark == "ok" else ["!!"])
+
+
+@pytest.mark.parametrize("url", ["nonsense", "ftp://h", f"http://u:{SECRET}@", f"u:{SECRET}@h:1", "http://h:99999"])
+def test_a_proxy_that_no_request_gets_through_is_broken(env: dict[str, str], tmp_path: Path, url: str) -> None:
+    (tmp_path / "agent" / "settings.json").write_text(json.dumps({"httpProxy": url}))
+    for more, source in (({}, "httpProxy"), ({"ALL_PROXY": url}, "ALL_PROXY")):
+        (found,) = findings({**env, **more}, tmp_path)["proxy"]
+        assert (found.mark, found.text.startswith(source)) == ("!!", True)
+        assert SECRET not in found.text
+
+
+def test_a_proxy_is_told_by_its_source(env: dict[str, str], tmp_path: Path) -> None:
+    (found,) = findings({**env, "HTTPS_PROXY": f"http://u:{SECRET}@h:1"}, tmp_path)["proxy"]
+    assert found == Finding("ok", "proxy", "from HTTPS_PROXY")
+
+
+@pytest.mark.parametrize(
+    ("name", "mark", "told"),
+    [
+        ("none.pem", "!!", "is missing"),
+        ("", "!!", "is not a regular file"),
+        ("notes.pem", "!!", "holds no certificate"),
+        ("good.pem", "ok", "good.pem"),
+    ],
+)
+def test_a_file_of_authorities_is_read(env: dict[str, str], tmp_path: Path, name: str, mark: str, told: str) -> None:
+    bundle = next(filter(os.path.isfile, _BUNDLES), None)
+    if bundle is None:
+        pytest.skip("a system without a bundle of authorities")
+    (tmp_path / "notes.pem").write_text("no certificate")
+    (tmp_path / "good.pem").write_bytes(Path(bundle).read_bytes())
+    (tmp_path / "agent" / "settings.json").write_text(json.dumps({"caFile": str(tmp_path / name)}))
+    (found,) = findings(env, tmp_path)["caFile"]
+    assert (found.mark, told in found.text) == (mark, True)
 
 
 def test_a_default_model_that_cannot_be_had_is_broken(env: dict[str, str], tmp_path: Path) -> None:

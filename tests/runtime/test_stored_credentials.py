@@ -91,3 +91,13 @@ def test_every_warning_names_the_path(tmp_path: Path, content: str) -> None:
     assert warnings
     assert [f"{tmp_path}/auth.json" in warning for warning in warnings] == [True] * len(warnings)
     assert all(warning.count(str(tmp_path)) == (2 if "chmod" in warning else 1) for warning in warnings)
+
+
+def test_what_is_no_unicode_text_is_told_as_such(tmp_path: Path) -> None:
+    """Nothing that we write to takes a lone surrogate."""
+    document = {"p\ud83d": 7, "q": {"type": "api_key", "key": "s3cret\ud83d"}}
+    (tmp_path / "auth.json").write_text(json.dumps(document))
+    (tmp_path / "auth.json").chmod(0o600)
+    stored, warnings = load_stored(str(tmp_path))
+    assert (stored["q"].type, len(warnings)) == ("broken", 2)
+    assert "s3cret" not in "".join(warnings).encode().decode()
