@@ -67,7 +67,8 @@ class ModelChange(_Entry, tag="model_change", frozen=True):
 
 
 class CompactionDetails(Struct, rename="camel", frozen=True):
-    """How a boundary came about."""
+    """How a boundary came about. `retried_entry_ids` are replies among the kept messages that were asked for again, so
+    that the context is without them."""
 
     prompt_version: int
     parameters: CompactionParameters
@@ -76,6 +77,7 @@ class CompactionDetails(Struct, rename="camel", frozen=True):
     strategy: Literal["verbatim-lines"] = "verbatim-lines"
     planner_model: PlannerModel | UnsetType = UNSET
     backup_path: str | UnsetType = UNSET
+    retried_entry_ids: list[str] | UnsetType = UNSET
 
 
 class CompactionEntry(_Entry, tag="compaction", frozen=True):

@@ -15,7 +15,7 @@ from msgspec import Struct
 from actors.session.compaction.boundary import EMPTY_OVERRIDE, Boundary
 from actors.session.compaction.ladder import Ask, Ladder, NoPlan, Step
 from actors.session.compaction.planner import SYSTEM, planner_text
-from actors.session.compaction.preparation import prepare
+from actors.session.compaction.preparation import Interrupted, prepare
 from actors.session.compaction_work import Place, finish, judge, override
 from actors.session.fallback import Place as ModelPlace
 from actors.session.provider_view import is_blank
@@ -61,8 +61,10 @@ class CompactionRun:
         self._call: SideCall | None = None
 
     def begin(self, wish: Wish) -> None:
-        tree = self._session.history.tree
-        self._work(partial(prepare, tuple(tree.path(tree.leaf_id)), wish), self._prepared)
+        history = self._session.history
+        interrupted = Interrupted(history.dropped, history.reply_id if self._trigger.will_retry else None)
+        path = tuple(history.tree.path(history.tree.leaf_id))
+        self._work(partial(prepare, path, wish, interrupted), self._prepared)
 
     def worked(self, value: Any, error: str) -> None:
         """A pump is done with the task that was given last."""

@@ -7,7 +7,7 @@ tail without loss. Pure. Source: `sessions.md` 1.8.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from msgspec import UNSET, Struct
 
@@ -24,6 +24,7 @@ from protocol.responses import ContextUsage
 
 BOUNDARY = "compaction"
 STRATEGY = "verbatim-lines"
+RETRIED = "retriedEntryIds"
 _PREFIX = (
     "Earlier parts of this conversation were removed to save space. What remains of them follows as a transcript: "
     "its lines are unchanged, and a line of the form (filtered N lines) stands for N lines that are gone.\n\n"
@@ -89,6 +90,17 @@ def is_boundary(entry: Entry) -> bool:
     except BadJson:
         return False
     return isinstance(decoded, dict) and decoded.get("strategy") == STRATEGY
+
+
+def retried_ids(boundary: Entry) -> frozenset[str]:
+    """The entries in a boundary's tail whose replies were asked for again: the context is without them."""
+    details = decode_any(bytes(boundary.head.details or b"null"))
+    ids = details.get(RETRIED) if isinstance(details, dict) else None
+    return frozenset(each for each in ids if isinstance(each, str)) if isinstance(ids, list) else frozenset()
+
+
+def without(entries: Sequence[Entry], ids: Collection[str]) -> list[Entry]:
+    return [entry for entry in entries if entry.head.id not in ids]
 
 
 def provider_messages(
@@ -162,7 +174,7 @@ def _custom_message(entry: Entry) -> ContextMessage:
 def _boundary_message(path: Sequence[Entry], position: int) -> ContextMessage:
     head = path[position].head
     summary = head.summary or ""
-    tail = _plain_messages(_tail(path[:position], head.first_kept_entry_id))
+    tail = _plain_messages(without(_tail(path[:position], head.first_kept_entry_id), retried_ids(path[position])))
     pieces = retained(message.message() for message in tail)
     opening = _PREFIX + summary + ("\n\n" if summary and pieces else "")
     content = as_content(merged([opening, *pieces]))

@@ -29,6 +29,7 @@ class History:
         self._now = now
         self._uuid4 = uuid4
         self._waiting: list[ContextMessage] = []
+        self._dropped: set[str] = set()
         self.reload(opened)
 
     def reload(self, opened: OpenedSession) -> None:
@@ -44,6 +45,7 @@ class History:
         context: Context = build_context(self.tree, self.tree.leaf_id)
         self.messages = context.messages
         self._waiting.clear()
+        self._dropped.clear()
         self.saved_level = context.thinking_level
         self.saved_model = context.model
 
@@ -100,12 +102,25 @@ class History:
 
     def drop_last(self) -> None:
         """Takes the last message out of the live context; the file keeps it."""
-        self.messages.pop()
+        dropped = self.messages.pop().entry_id
+        if dropped is not None:
+            self._dropped.add(dropped)
 
     def drop_reply(self) -> None:
         """The same, if it is a reply: a compaction may have made it part of the boundary's text."""
         if self.messages and isinstance(self.messages[-1].message(), AssistantMessage):
             self.drop_last()
+
+    @property
+    def dropped(self) -> frozenset[str]:
+        """The entries of the branch whose messages were taken out of the live context."""
+        return frozenset(self._dropped)
+
+    @property
+    def reply_id(self) -> str | None:
+        """The entry of the reply that the live context ends with; None if it ends with something else."""
+        last = self.messages[-1] if self.messages else None
+        return last.entry_id if last is not None and isinstance(last.message(), AssistantMessage) else None
 
     def _append_custom(self, message: CustomMessage) -> str:
         """Custom messages have an entry of their own."""

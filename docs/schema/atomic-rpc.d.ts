@@ -1256,7 +1256,10 @@ export interface CompactionEntry {
   fromHook?: boolean;
 }
 
-/** How a boundary came about. */
+/**
+ * How a boundary came about. `retriedEntryIds` are replies among the kept messages that were asked for again, so that
+ * the context is without them.
+ */
 export interface CompactionDetails {
   promptVersion: number;
   parameters: CompactionParameters;
@@ -1265,6 +1268,7 @@ export interface CompactionDetails {
   strategy: "verbatim-lines";
   plannerModel?: PlannerModel;
   backupPath?: string;
+  retriedEntryIds?: string[];
 }
 
 /** The wire's names are snake case here. */

@@ -10,7 +10,7 @@ import pytest
 
 from conformance.driver import Agent
 from conformance.model_scripts import Usage
-from conformance.model_server import ModelServer, error, gate, hang, overflow, text, tool
+from conformance.model_server import ModelServer, error, gate, hang, overflow, stream_error, text, tool
 from tests.e2e.conftest import Home
 
 Start = Callable[..., Agent]
@@ -126,6 +126,30 @@ def test_an_overflow_is_compacted_and_the_prompt_runs_again(agent: Start, server
         assert json.dumps(message).count("and now?") == 1
         assert data(a, "get_last_assistant_text") == {"text": "now it fits"}
         assert "auto_retry_start" not in {record["type"] for record in a.records}
+
+
+@pytest.mark.parametrize(
+    ("failures", "plan", "kept"),
+    [
+        ([error(529), overflow()], "no plan", "(filtered 42 lines)\n\n[User]: and now?"),
+        ([stream_error("PARTIAL", "Overloaded"), overflow()], PLAN, "[Assistant]: noted\n\n[User]: and now?"),
+        ([text("PARTIAL", stop="length")], PLAN, "[Assistant]: noted\n\n[User]: and now?"),
+    ],
+)
+def test_what_runs_again_is_the_prompt_without_the_replies_that_failed(
+    agent: Start, server: ModelServer, home: Home, failures: list[Any], plan: str, kept: str
+) -> None:
+    with agent() as a:
+        begin(a, server)
+        server.script(*failures, text(plan), text("done"))
+        a.prompt("and now?")
+        (message,) = server.requests[-1].body["messages"]
+        asked = message["content"][0]["text"]
+        assert asked.endswith(kept) and "PARTIAL" not in asked
+        assert "PARTIAL" not in json.dumps(server.requests[-2].body["messages"]), "the planner does not see it"
+        told = data(a, "get_messages")
+    with agent("--session", str(home.session_files()[0])) as a:
+        assert data(a, "get_messages") == told
 
 
 def test_a_second_overflow_is_not_answered_by_a_third_request(agent: Start, server: ModelServer) -> None:

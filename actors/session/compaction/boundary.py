@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from actors.session.compaction.ladder import Plan
 from actors.session.compaction.planner import PROMPT_VERSION
 from actors.session.compaction.preparation import Preparation
+from actors.session.compaction.ranges import fitted
 from actors.session.compaction.rebuild import rebuild, stats_of, stats_of_override
 from actors.session.context import STRATEGY
 from protocol.codec import encode
@@ -39,6 +40,7 @@ class _Details(Struct, rename="camel"):
     rung: Rung
     planner_model: PlannerModel | object = UNSET
     backup_path: str | object = UNSET
+    retried_entry_ids: tuple[str, ...] | object = UNSET
 
 
 class Boundary(Struct, frozen=True):
@@ -68,35 +70,37 @@ class Boundary(Struct, frozen=True):
 
 
 def planned_boundary(prepared: Preparation, plan: Plan, context_window: int, backup_path: str | None) -> Boundary:
-    """For lines that a planner, or nobody, ranked. A run that drops everything also drops a tail that would not fit."""
-    keeps_tail = not plan.fresh or context_window <= 0 or prepared.tail_tokens <= context_window
-    tail_tokens = prepared.tail_tokens if keeps_tail else 0
+    """For lines that a planner, or nobody, ranked. A run that drops everything also drops the lines of a tail that
+    would not fit; what is protected there stays, like in the region."""
+    if plan.fresh and 0 < context_window < prepared.tail_tokens:
+        region = prepared.whole
+        deletions = tuple(fitted([(1, len(region))], len(region), region.protected))
+        prepared = replace(prepared, region=region, first_kept=None, tail_tokens=0, tail=(), retried=())
+        plan = replace(plan, deletions=deletions)
     rebuilt = rebuild(prepared.region, plan.deletions)
-    stats = stats_of(prepared.region, rebuilt, prepared.tokens_before, tail_tokens)
-    kept = prepared.first_kept if keeps_tail else None
+    stats = stats_of(prepared.region, rebuilt, prepared.tokens_before, prepared.tail_tokens)
     rung: Rung = "fresh" if plan.fresh else "planned"
-    return _boundary(prepared, rebuilt.text, kept, stats, rung, plan.planner, backup_path)
+    return _boundary(prepared, rebuilt.text, stats, rung, plan.planner, backup_path)
 
 
 def extension_boundary(prepared: Preparation, text: str, backup_path: str | None) -> Boundary:
     """For a text that an extension gives in the region's place."""
     stats = stats_of_override(prepared.region, text, prepared.tokens_before, prepared.tail_tokens)
-    return _boundary(prepared, text, prepared.first_kept, stats, "extension", None, backup_path)
+    return _boundary(prepared, text, stats, "extension", None, backup_path)
 
 
 def _boundary(
     prepared: Preparation,
     text: str,
-    first_kept: str | None,
     stats: CompactionStats,
     rung: Rung,
     planner: PlannerModel | None,
     backup_path: str | None,
 ) -> Boundary:
-    planner_model, path = planner or UNSET, backup_path or UNSET
+    planner_model, path, retried = planner or UNSET, backup_path or UNSET, prepared.retried or UNSET
     result = CompactionResult(
         text,
-        first_kept,
+        prepared.first_kept,
         prepared.tokens_before,
         PROMPT_VERSION,
         prepared.parameters,
@@ -105,5 +109,5 @@ def _boundary(
         planner_model,
         path,
     )
-    details = _Details(STRATEGY, PROMPT_VERSION, prepared.parameters, stats, rung, planner_model, path)
+    details = _Details(STRATEGY, PROMPT_VERSION, prepared.parameters, stats, rung, planner_model, path, retried)
     return Boundary(result, encode(result), encode(text), encode(details))

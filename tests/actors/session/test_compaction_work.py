@@ -14,7 +14,7 @@ from actors.session.compaction.preparation import Preparation
 from actors.session.compaction.region import region_of
 from actors.session.compaction_work import Place, finish, judge
 from protocol.codec import decode_any
-from protocol.messages import AssistantMessage, TextContent, Usage
+from protocol.messages import AssistantMessage, TextContent, Usage, UserMessage
 from protocol.model import Model, ModelCost
 from protocol.responses import PlannerModel
 
@@ -37,7 +37,8 @@ class Kept:
 
 
 def prepared(tail_tokens: int = 10) -> Preparation:
-    return Preparation(REGION, Wish(query="q").effective(""), "e1", tail_tokens, 100)
+    tail = (UserMessage("one\n<keepContext>\nkeep\n</keepContext>\ntwo", 1),)
+    return Preparation(REGION, Wish(query="q").effective(""), "e1", tail_tokens, 100, tail, ("e2",))
 
 
 def reply(text: str, stop: Any = "stop", **fields: Any) -> AssistantMessage:
@@ -88,9 +89,11 @@ def test_a_boundary_is_encoded_as_the_file_and_the_wire_want_it() -> None:
     assert told["compactedText"] == decode_any(boundary.summary) == "a\n(filtered 8 lines)\nj"
     assert details["strategy"] == "verbatim-lines" and details["backupPath"] == "/s.jsonl.compact.bak"
     assert details["plannerModel"] == {"provider": "o", "id": "big", "thinkingLevel": "high"}
-    assert {name: told[name] for name in details if name != "strategy"} == {
-        name: value for name, value in details.items() if name != "strategy"
+    files_own = ("strategy", "retriedEntryIds")
+    assert {name: told[name] for name in details if name not in files_own} == {
+        name: value for name, value in details.items() if name not in files_own
     }
+    assert details["retriedEntryIds"] == ["e2"] and "retriedEntryIds" not in told
     assert sorted(boundary.entry) == ["details", "firstKeptEntryId", "summary", "tokensBefore"]
 
 
@@ -102,9 +105,15 @@ def test_a_run_that_drops_everything_drops_a_tail_that_would_not_fit(
     fresh: bool, tail_tokens: int, window: int, kept: str | None
 ) -> None:
     boundary = planned(Plan(((1, 10),), fresh=fresh), tail_tokens, window)
+    protected = "<keepContext>\nkeep\n</keepContext>"
+    dropped = f"(filtered 12 lines)\n{protected}\n(filtered 1 lines)"
+    assert boundary.result.compacted_text == ("(filtered 10 lines)" if kept else dropped)
+    assert decode_any(boundary.details).get("retriedEntryIds") == (["e2"] if kept else None)
     assert boundary.result.first_kept_entry_id == kept
     assert boundary.result.rung == ("fresh" if fresh else "planned")
-    assert boundary.result.stats.tokens_after == 5 + (tail_tokens if kept else 0)
+    stats = boundary.result.stats
+    assert stats.lines_before == (10 if kept else 16)
+    assert stats.tokens_after == (5 + tail_tokens if kept else -(-len(dropped) // 4))
 
 
 def test_half_a_surrogate_pair_survives() -> None:

@@ -181,6 +181,14 @@ def test_a_kept_id_that_does_not_stand_before_the_boundary_leaves_the_summary_al
     assert first[0]["text"].endswith("\n\nS") and later == ["d"]
 
 
+def test_a_reply_in_the_tail_that_was_asked_for_again_is_not_shown() -> None:
+    path = (message("a", None, content="do it"), assistant("b", "a", [text("partial")]))
+    for ids, is_shown in ((["b"], False), (["x", 7], True), ("b", True), (None, True)):
+        details = {**VERBATIM, "retriedEntryIds": ids}
+        ((first,),) = shown(context_of(*path, boundary("c", "b", "a", "S", details=details)))
+        assert "[User]: do it" in first["text"] and ("partial" in first["text"]) is is_shown
+
+
 def test_the_kept_tail_is_written_into_the_boundary_without_loss() -> None:
     call = {"type": "toolCall", "id": "t", "name": "read", "arguments": {"path": "a.ts", "n": 1, "o": {"k": "\u00e9"}}}
     blocks = [call, {"type": "thinking", "thinking": "hm"}, text("ok"), text("two")]

@@ -107,6 +107,9 @@ def test_a_message_dropped_from_the_context_stays_in_the_tree(bench: Bench) -> N
     bench.history.drop_last()
     assert bench.shown() == ["one"]
     assert len(bench.history.tree) == 2
+    assert bench.history.dropped == {bench.history.tree.leaf_id}
+    bench.history.rebuild()
+    assert (bench.shown(), bench.history.dropped) == (["one", "two"], frozenset())
 
 
 def test_after_a_move_in_the_tree_the_context_is_that_of_the_leaf(bench: Bench) -> None:

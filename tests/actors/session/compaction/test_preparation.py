@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from actors.session.compaction.parameters import GENERIC_QUERY, CompactionSettings, ModelBudget, Wish
-from actors.session.compaction.preparation import Preparation, prepare
+from actors.session.compaction.preparation import Interrupted, Preparation, prepare
 from actors.session.tree import Entry
 from protocol.entries import read_entry
 from protocol.model import Model, ModelCost
@@ -44,13 +44,16 @@ def result(entry_id: str, *content: Any) -> Entry:
     return message(entry_id, "toolResult", blocks, toolCallId="t", toolName="read", isError=False)
 
 
-def boundary(entry_id: str, summary: str, kept: str | None) -> Entry:
-    details = {"strategy": "verbatim-lines"}
+def boundary(entry_id: str, summary: str, kept: str | None, **more: Any) -> Entry:
+    details = {"strategy": "verbatim-lines", **more}
     return entry("compaction", entry_id, summary=summary, firstKeptEntryId=kept, tokensBefore=1, details=details)
 
 
-def prepared(*path: Entry, recent: int = 0, query: str | None = None) -> Preparation:
-    found = prepare(path, Wish(0.5, recent, query))
+def prepared(
+    *path: Entry, recent: int = 0, query: str | None = None, dropped: str = "", again: str | None = None
+) -> Preparation:
+    """`dropped` are ids of one letter each."""
+    found = prepare(path, Wish(0.5, recent, query), Interrupted(frozenset(dropped), again))
     assert found is not None
     return found
 
@@ -118,6 +121,40 @@ def test_an_earlier_boundary_gives_its_text_and_its_tail_to_the_new_region() -> 
     assert text_of(prepared(*lost)) == "S\n[User]: new"
     empty = (*old[:2], boundary("c", "", None), user("d", "new"))
     assert text_of(prepared(*empty)) == "[User]: new"
+
+
+@pytest.mark.parametrize("recent", [0, 1, 2, 3])
+@pytest.mark.parametrize("failures", ["", "d", "de"])
+def test_the_prompt_that_runs_again_is_kept_and_no_reply_that_was_asked_for_again_is(
+    recent: int, failures: str
+) -> None:
+    failed = [assistant(each, "partial", stop="error") for each in (*failures, "z")]
+    path = (user("a", "old"), assistant("b", "fine"), user("c", "do the thing"), *failed)
+    found = prepared(*path, recent=recent, dropped=failures, again="z")
+    assert found.first_kept == ("b" if recent == 3 else "c")
+    assert found.retried == (*failures, "z")
+    assert "partial" not in text_of(found) and len(found.tail) == (2 if recent == 3 else 1)
+    answered = prepared(*path, recent=0, dropped=failures)
+    assert text_of(answered).count("partial") == 1, "a failure that stands is part of the conversation"
+
+
+def test_of_a_turn_that_runs_again_more_than_half_of_the_context_is_not_kept() -> None:
+    def turn(size: int) -> Preparation:
+        old = (user("a", "y" * 2000), assistant("b", "hm"), user("c", "do it"), user("d", "and this"))
+        rest = (assistant("e", "calls", stop="toolUse"), result("f", "x" * size), assistant("g", stop="error"))
+        return prepared(*old, *rest, recent=2, again="g")
+
+    assert turn(1500).first_kept == "c", "prompts that stand together run again together"
+    assert turn(4000).first_kept == "f"
+
+
+def test_replies_that_an_earlier_boundary_left_out_stay_out() -> None:
+    old = (user("a", "kept"), assistant("b", "partial", stop="error"), boundary("c", "S", "a", retriedEntryIds=["b"]))
+    assert text_of(prepared(*old, user("d", "new"))) == "S\n[User]: kept\n\n[User]: new"
+    found = prepared(*old, user("d", "new"), recent=2)
+    assert (found.first_kept, found.retried) == ("a", ("b",))
+    odd = (*old[:2], boundary("c", "S", "a", retriedEntryIds={"b": [1]}), user("d", "new"))
+    assert "partial" in text_of(prepared(*odd))
 
 
 def test_legacy_records_are_no_boundary() -> None:
