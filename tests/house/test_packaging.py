@@ -41,6 +41,17 @@ def test_the_wheel_holds_every_module_of_the_four_packages(
     assert modules == {file.relative_to(root).as_posix() for file in sources}
 
 
+def test_the_wheel_holds_the_cases_and_profiles_of_the_conformance_kit(root: Path, wheel: dict[str, str]) -> None:
+    kit = root / "conformance"
+    data = {
+        file.relative_to(root).as_posix()
+        for pattern in ("cases/*/*.jsonl", "profiles/*.json")
+        for file in kit.glob(pattern)
+    }
+    assert len(data) > 300
+    assert data <= set(wheel)
+
+
 def test_the_wheel_says_that_its_packages_are_typed(wheel: dict[str, str]) -> None:
     assert {f"{package}/py.typed" for package in PACKAGES} <= set(wheel)
 
