@@ -39,19 +39,20 @@ def outcome_of(message: Any) -> Outcome:
         return _finished(message)
     if stop == "length":
         return Outcome(_text(message), error=CUT)
-    if stop in FAILED:
-        return Outcome(error=message.get("errorMessage") or FAILED[stop])
+    if isinstance(stop, str) and stop in FAILED:
+        told = message.get("errorMessage")
+        return Outcome(error=told if told and isinstance(told, str) else FAILED[stop])
     return Outcome()
 
 
 def _finished(message: dict[str, Any]) -> Outcome:
     """Of a reply that only looks whole, the text is kept if there is any. Of one in the shape of another program,
-    nothing else is known."""
+    nothing but the text is known."""
     text = _text(message)
     try:
         reply = msgspec.convert(message, AssistantMessage)
     except msgspec.ValidationError:
-        return Outcome(text, whole=True, error="")
+        return Outcome(text, whole=True, error="") if text.strip() else Outcome()
     if classify(reply) == "whole":
         return Outcome(text, whole=True, error="")
     return Outcome(text if text.strip() else "", error=retry_text(reply))
@@ -61,5 +62,6 @@ def _text(message: dict[str, Any]) -> str:
     content = message.get("content")
     if isinstance(content, str):
         return f"{content}\n"
-    blocks = content if isinstance(content, list) else []
-    return "".join(f"{block['text']}\n" for block in blocks if isinstance(block, dict) and block.get("type") == "text")
+    blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+    texts = [block.get("text") for block in blocks if block.get("type") == "text"]
+    return "".join(f"{text}\n" for text in texts if isinstance(text, str))

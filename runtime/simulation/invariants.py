@@ -85,9 +85,8 @@ def ending(seen: Seen) -> Iterator[str]:
     for name, error in house.scheduler.deaths:
         if not seen.crashed:
             yield f"{name} died of {type(error).__name__}: {error}"
-    wanted = {0, *(128 + number for number in house.course.signals)}
-    if house.sink.broken:
-        wanted.add(1)  # the first of two reasons to stop decides
+    # the first of two reasons to stop decides, but what could not be written is no success
+    wanted = {1 if house.sink.broken else 0, *(128 + number for number in house.course.signals)}
     if not seen.crashed and house.exit_code not in wanted:
         yield f"exit code {house.exit_code}"
     if is_over and not seen.crashed:

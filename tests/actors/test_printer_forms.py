@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -179,6 +180,15 @@ def test_a_reply_that_a_session_would_ask_for_again_is_no_whole_answer() -> None
     assert finished({"type": "thinking", "thinking": ""}) == Outcome("", error=empty)
     sorry = {"type": "text", "text": "I'm sorry, I can't help with that."}
     assert finished(sorry) == Outcome(f"{sorry['text']}\n", error=refusal)
+
+
+@pytest.mark.parametrize("content", [5, None, {}, [5], [{"type": "text"}], [{"type": "text", "text": 5}], [None]])
+@pytest.mark.parametrize("kind", [{"role": "assistant"}, {"role": "custom", "display": True}])
+def test_a_message_of_another_program_is_read_as_far_as_it_can_be(content: Any, kind: dict[str, Any]) -> None:
+    finished = outcome_of({**kind, "content": content, "stopReason": "stop", "errorMessage": 5})
+    assert finished.text == "" and finished.whole == (kind["role"] == "custom")
+    assert isinstance(outcome_of({**kind, "content": content, "stopReason": "error", "errorMessage": 5}).error, str)
+    assert outcome_of({**kind, "content": content, "stopReason": ["stop"]}).text == ""
 
 
 def test_a_reply_with_content_or_with_tokens_is_whole() -> None:
