@@ -7,7 +7,6 @@ is not 0, and that no secret goes to stderr. Only `--help` writes something else
 from __future__ import annotations
 
 import os
-import sys
 from typing import TYPE_CHECKING, NoReturn
 
 from actors.session.naming import agent_dir
@@ -18,7 +17,7 @@ from runtime.credentials import CredentialError, NoCredential
 from runtime.load_catalog import load_catalog
 from runtime.setting_keys import NotAllowed, duration
 from runtime.settings import load_settings
-from runtime.stdio import complain, say
+from runtime.stdio import complain, note, say
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -61,7 +60,7 @@ def _parsed(argv: Sequence[str]) -> Namespace:
         say(parser.format_help(), end="")
         raise SystemExit(0)
     if not argv:
-        sys.stderr.write(parser.format_help())
+        note(parser.format_help())
         raise SystemExit(USAGE)
     given = parser.parse_args(list(argv))
     if given.action == "print-api-key" and given.min_expiry is not None:

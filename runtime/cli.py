@@ -7,7 +7,6 @@ stdout but `--help` and `--version`.
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from msgspec import Struct
@@ -16,7 +15,7 @@ from protocol.model import THINKING_LEVELS, ThinkingLevel
 from runtime.arguments import Arguments, sort_arguments
 from runtime.config_values import shown
 from runtime.flags import build_parser
-from runtime.stdio import complain, say
+from runtime.stdio import complain, note, say
 from runtime.unknown_keys import nearest
 
 if TYPE_CHECKING:
@@ -88,7 +87,7 @@ def parse_arguments(argv: Sequence[str], env: Mapping[str, str], *, terminal: bo
     given = vars(parser.parse_args(list(sorted_.flags)))
     if given.pop("help"):
         if given["mode"] in ("json", "rpc"):
-            sys.stderr.write(parser.format_help())
+            note(parser.format_help())
         else:
             say(parser.format_help(), end="")
         raise SystemExit(0)

@@ -150,8 +150,13 @@ def plain(text: str) -> str:
 
 def complain(text: str) -> None:
     """For the people who read stderr. Each line of `text` gets our name; what is not printable is escaped."""
+    note("".join(f"atomic: {_escaped(line)}\n" for line in text.split("\n")))
+
+
+def note(text: str) -> None:
+    """Writes to stderr as it stands: help that must not go to stdout."""
     try:
-        sys.stderr.write("".join(f"atomic: {_escaped(line)}\n" for line in text.split("\n")))
+        sys.stderr.write(text)
         sys.stderr.flush()
     except (OSError, ValueError):
         return  # nobody listens

@@ -39,6 +39,11 @@ class Bench:
         told = [child.communicate(stdin, timeout=30)[1] for child in children]
         return [(child.returncode, err) for child, err in zip(children, told, strict=True)]
 
+    def code_without_stderr(self, argv: list[str]) -> int:
+        child = self._start(argv, subprocess.DEVNULL, "2>/dev/full")
+        child.communicate("", timeout=30)
+        return child.returncode
+
     def _start(self, argv: list[str], stdout: int, redirection: str = "") -> subprocess.Popen[str]:
         command = ["sh", "-c", f'exec "$@" {redirection}', "sh", *program(), *argv]
         env = {**self._home.environment(), "PYTHONPATH": str(ROOT)}
@@ -68,6 +73,11 @@ def test_an_answer_that_could_not_be_written_is_no_success(bench: Bench, server:
     server.script(text("one"), text("two"), text("three"))
     argv = ["--no-session", "--model", "fa/m", *argv]
     assert bench.outcomes(argv, GET_STATE if "rpc" in argv else "") == [(1, FULL), (1, CLOSED), (1, "")]
+
+
+@pytest.mark.parametrize(("argv", "code"), [(["--nope"], 2), (["auth"], 2), (["--mode", "rpc", "--help"], 0)])
+def test_a_stderr_that_takes_nothing_leaves_the_exit_code_as_it_is(bench: Bench, argv: list[str], code: int) -> None:
+    assert bench.code_without_stderr(argv) == code
 
 
 def test_a_trace_that_breaks_off_costs_one_line_and_not_the_answer(run: Any, server: ModelServer) -> None:
