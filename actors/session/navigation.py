@@ -2,7 +2,7 @@
 
 Part of the session actor. The leaf moves when all is known that goes with it: until the summary is there nothing has
 changed, so one that fails or is cancelled leaves the session where it was. Intake holds ordered commands back until the
-move has been answered.
+move has been answered. What a shell command of the client gave meanwhile goes along: it was said to those who move.
 """
 
 from __future__ import annotations
@@ -33,13 +33,14 @@ _ATTEMPT = SummarizationRetryAttemptStart("branchSummary")
 
 
 class _Move(Struct, frozen=True):
-    """A command under way: where it goes, and from where."""
+    """A command under way: where it goes, and from where. `known` counts the entries that there were at its begin."""
 
     ticket: Ticket
     options: NavigateOptions
     target_id: str
     to: Destination
     left: list[Entry]
+    known: int
 
 
 class _Summary(Struct, frozen=True):
@@ -71,11 +72,11 @@ class Navigation:
         elif target is None:
             self._outbox.failed(ticket, f"Entry {command.target_id} not found")
         elif command.target_id == tree.leaf_id:
-            self._outbox.ok(ticket, Navigated(False))
+            self._stay(ticket, command)
         else:
             self._session.background.cancel()
             left = left_behind(tree, command.target_id) if options.summarize else []
-            self._start(_Move(ticket, options, command.target_id, destination(tree, target), left))
+            self._start(_Move(ticket, options, command.target_id, destination(tree, target), left, len(tree)))
 
     def cancel(self) -> bool:
         """Ends a summary, and with it its command; whether there was one."""
@@ -83,6 +84,16 @@ class Navigation:
         if call is not None:
             call.cancel()
         return call is not None
+
+    def _stay(self, ticket: Ticket, command: NavigateTree) -> None:
+        """The target is the leaf: there is nothing to leave, and only a label to set."""
+        try:
+            self._label(command.target_id, command.options)
+        except JournalError as error:
+            self._session.services.complain(str(error))
+            self._outbox.failed(ticket, str(error))
+            return
+        self._outbox.ok(ticket, Navigated(False))
 
     def _start(self, move: _Move) -> None:
         setting = self._session.setting
@@ -127,6 +138,7 @@ class Navigation:
         """Moves the leaf and appends there. Raises `JournalError`; then the leaf is where it was."""
         tree = self._history.tree
         before, leaf = tree.leaf_id, move.to.leaf_id
+        late = [entry for entry in tree.entries[move.known :] if entry.head.type == "message"]
         if leaf is None:
             tree.reset()
         else:
@@ -135,11 +147,16 @@ class Navigation:
         try:
             if summary is not None:
                 labelled = self._history.append("branch_summary", **_fields(leaf, summary))
-            if move.options.label:
-                self._history.append("label", targetId=labelled, label=move.options.label)
+            self._label(labelled, move.options)
+            for entry in late:
+                self._history.repeat(entry)
         except JournalError:
             tree.leaf_id = before
             raise
+
+    def _label(self, target_id: str, options: NavigateOptions) -> None:
+        if options.label:
+            self._history.append("label", targetId=target_id, label=options.label)
 
 
 def _fields(leaf: str | None, summary: _Summary) -> dict[str, Any]:

@@ -8,8 +8,20 @@ from typing import Any
 import pytest
 
 from actors.base import Down
-from actors.mail import Arm, CancelCall, NoMoreCommands, ReplyEnded, Retire, Retired, SessionGone, Tick
-from protocol.messages import AssistantMessage, TextContent, Usage
+from actors.mail import (
+    Arm,
+    BashFinished,
+    BashRecorded,
+    CancelCall,
+    NoMoreCommands,
+    ReplyEnded,
+    Retire,
+    Retired,
+    SessionGone,
+    Tick,
+)
+from actors.probe import Probe
+from protocol.messages import AssistantMessage, BashExecutionMessage, TextContent, Usage
 from tests.actors.session.test_session import BUSY, RETIRED, Bench
 
 DONE = {"cancelled": False}
@@ -151,6 +163,46 @@ def test_a_request_that_dies_is_an_error_of_the_command(bench: Bench) -> None:
     bench.tell(Down(bench.requests[-1].call, "KeyError at x.py:1"))
     assert "KeyError at x.py:1" in response(bench)
     assert leaf(bench) == before
+
+
+@pytest.mark.parametrize(("text", "goes_along"), [("it was nice", True), (" ", False)])
+def test_a_shell_result_in_between_goes_along_and_stays_where_it_was_said(
+    bench: Bench, text: str, goes_along: bool
+) -> None:
+    leave(bench, label="tried")
+    shell: Probe[Any] = Probe()
+    bench.tell(BashFinished(9, BashExecutionMessage("ls", "in between", False, False, 7, 0), shell))
+    assert shell.drain() == [BashRecorded(None)], "it is answered at once"
+    left = leaf(bench)
+    answer(bench, text)
+    shown = bench.ask("get_messages")["messages"]
+    assert [message.get("output") for message in shown].count("in between") == 1
+    roles = ["user", "assistant", *(["branchSummary"] if goes_along else ["user", "assistant"]), "bashExecution"]
+    assert [message["role"] for message in shown] == roles
+    assert (leaf(bench) != left) is goes_along
+
+
+@pytest.mark.parametrize("options", [{"label": "here"}, {"label": "here", "summarize": True}])
+def test_a_move_to_where_one_is_sets_the_label_and_nothing_else(bench: Bench, options: dict[str, Any]) -> None:
+    target, said = leaf(bench), bench.roles()
+    for wanted in ({"label": ""}, {"summarize": True}):
+        bench.send({"type": "navigate_tree", "targetId": target, "options": wanted})
+        assert leaf(bench) == target
+    bench.writes()
+    bench.send({"type": "navigate_tree", "targetId": target, "options": options})
+    assert response(bench) == DONE
+    last = entries(bench)[-1]
+    assert (last["type"], last["targetId"], last["parentId"], last["label"]) == ("label", target, target, "here")
+    assert len(bench.requests) == 2 and bench.roles() == said
+
+
+def test_a_label_that_cannot_be_written_is_an_error_also_where_one_is(bench: Bench) -> None:
+    target, path = leaf(bench), Path(str(bench.session.history.path))
+    path.unlink()
+    bench.writes()
+    bench.send({"type": "navigate_tree", "targetId": target, "options": {"label": "here"}})
+    told = f"Session file was removed or replaced: {path}"
+    assert response(bench) == told and bench.complaints == [told]
 
 
 def test_an_answer_without_text_is_no_summary(bench: Bench) -> None:
