@@ -172,14 +172,15 @@ class AgentLoop:
             self._do(self.run.abort())
 
     def go_on(self, error: str | None) -> None:
-        """The request that waited may be sent, unless there is an `error`, which ends the run."""
+        """The request that waited may be sent, with what was queued meanwhile, unless there is an `error`, which ends
+        the run."""
         run = self._active()
         if run.aborted:
             self._do(run.reply_ended(said(self._blank_reply("aborted", ABORTED))))
         elif error is not None:
             self._do(run.reply_ended(said(self._blank_reply("error", error))))
         else:
-            self._call_model(run)
+            self._do(run.resume())
 
     # -- what is to be done
 
@@ -194,8 +195,8 @@ class AgentLoop:
                         return
                 case Replied(reply):
                     self._tell_replied(reply)
-                case CallModel():
-                    if not run.follows_tools or not self._before_request():
+                case CallModel(has_waited):
+                    if has_waited or not run.follows_tools or not self._before_request():
                         self._call_model(run)
                 case RunTools(calls):
                     for place, call in calls:

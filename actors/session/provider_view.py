@@ -63,6 +63,16 @@ def shown_message(message: Message) -> ProviderMessage | None:
             return _user(_SUMMARY.format(message.summary), message.timestamp) if message.summary else None
 
 
+def whole_message(message: Message) -> ProviderMessage | None:
+    """The same, but with the blocks of white space that providers are not sent: in a text they keep words apart."""
+    if isinstance(message, AssistantMessage):
+        return message
+    shown = shown_message(message)
+    if shown is not None and isinstance(message, UserMessage | CustomMessage):
+        return UserMessage(message.content, message.timestamp)
+    return shown
+
+
 def bash_text(message: BashExecutionMessage) -> str:
     """A command of the client's shell, as the model reads it."""
     output = f"```\n{message.output}\n```" if message.output else "(no output)"

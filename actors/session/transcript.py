@@ -2,14 +2,15 @@
 
 In the tail nothing is lost: results are whole, and images stay images at their place. What is compacted is text alone:
 an image is the line `[image]`, and a long result is cut. Either way a result is also written when its call is not in
-the stretch. Thinking becomes text, its signatures end here by intention. Pure. Source: `sessions.md` 2.2.
+the stretch. White space is kept where it stands with text; a section of nothing else is left out. Thinking becomes
+text, its signatures end here by intention. Pure. Source: `sessions.md` 2.2.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from actors.session.provider_view import shown_message
+from actors.session.provider_view import is_blank, whole_message
 from actors.session.tokens import utf16_cut, utf16_length
 from protocol.codec import encode
 from protocol.messages import (
@@ -69,12 +70,12 @@ def as_content(pieces: Iterable[Piece]) -> list[UserContent]:
 
 
 def _sections(messages: Iterable[Message]) -> Iterator[tuple[str, list[Piece]]]:
-    """Header and body of each section; those without content are left out."""
+    """Header and body of each section; those without content are left out. A result of white space is content."""
     for message in messages:
-        shown = shown_message(message)
+        shown = whole_message(message)
         if isinstance(shown, AssistantMessage):
             for header, text in _assistant_sections(shown):
-                if text:
+                if not is_blank(text):
                     yield header, [text]
         elif shown is not None and (body := _body(shown.content)):
             yield (RESULT_HEADER if isinstance(shown, ToolResultMessage) else "[User]: "), body
@@ -109,5 +110,6 @@ def _plain(header: str, body: list[Piece], result_units: int) -> str:
         else:
             text += "\n[image]\n" if text and not text.endswith("\n") else "[image]\n"
     if header == RESULT_HEADER and (size := utf16_length(text)) > result_units:
-        text = f"{utf16_cut(text, result_units)}\n\n[{size - result_units} more characters were cut]"
+        kept = utf16_cut(text, result_units)
+        text = f"{kept}\n\n[{size - utf16_length(kept)} more characters were cut]"
     return header + text.removesuffix("\n")

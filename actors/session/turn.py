@@ -69,7 +69,9 @@ class Replied(Struct, frozen=True):
 
 
 class CallModel(Struct, frozen=True):
-    pass
+    """Ask the model. `has_waited`: this request was held back for room in the context, and is not held back again."""
+
+    has_waited: bool = False
 
 
 class RunTools(Struct, frozen=True):
@@ -121,6 +123,7 @@ class Run:
         self.messages: list[Said] = []
         self._first_turn = True
         self._owes_reply = False
+        self._has_waited = False
         self._polled: QueueKind = "steering"
         self._message_open = False
         self._reply: Said | None = None
@@ -145,8 +148,13 @@ class Run:
         """The queue answered the last `Poll`."""
         if not injected and not self._owes_reply:
             return self._poll("followUp") if self._polled == "steering" else self._finish()
-        effects: Effects = [] if self._first_turn else [Emit(TurnStart())]
+        effects: Effects = [] if self._first_turn or self._has_waited else [Emit(TurnStart())]
         return effects + _inject(injected) + self._call_model()
+
+    def resume(self) -> Effects:
+        """The request that was held back may be sent, with what was queued meanwhile. Its turn has begun already."""
+        self._owes_reply = self._has_waited = True
+        return self._poll("steering")
 
     def reply_started(self, partial: bytes) -> Effects:
         self._message_open = True
@@ -212,7 +220,8 @@ class Run:
         if self.aborted:
             return self.reply_ended(said(self._blank_reply("aborted", ABORTED)))
         self.phase = "replying"
-        return [CallModel()]
+        has_waited, self._has_waited = self._has_waited, False
+        return [CallModel(has_waited)]
 
     def _close_reply(self, reply: Said) -> Effects:
         opening: Effects = [] if self._message_open else [Emit(MessageStart(Raw(reply.raw)))]

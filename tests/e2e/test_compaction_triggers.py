@@ -336,6 +336,27 @@ def test_a_compaction_in_mid_turn_is_cancelled_and_the_turn_ends(
         assert len(server.requests) == 3
 
 
+def test_a_steer_that_comes_meanwhile_is_in_the_request_that_waited(
+    agent: Start, server: ModelServer, home: Home
+) -> None:
+    (home.cwd / "big.txt").write_text("word " * 5000)
+    with agent(model="small") as a:
+        begin(a, server)
+        held = gate("2,", "40")
+        server.script(tool("read", {"path": "big.txt"}), held, text("read it, in French"))
+        before = a.cursor
+        a.send("prompt", message="read big.txt")
+        held.reached.wait()
+        assert a.request("steer", message="in French")["success"]
+        held.open()
+        a.wait({"type": "agent_settled"}, since=before)
+        assert len(ends(a)) == 1 and len(server.requests) == 4
+        compacted, steer = server.requests[-1].body["messages"][0]["content"], server.requests[-1].body["messages"][-1]
+        assert "word word" in json.dumps(compacted) and json.dumps(steer).count("in French") == 1
+        kinds = [each["type"] for each in a.records[before:]]
+        assert kinds.count("turn_start") == kinds.count("turn_end") == 2
+
+
 @pytest.mark.shows(
     "prompt",
     error="Agent is already processing. Specify streamingBehavior ('steer' or 'followUp') to queue the message.",

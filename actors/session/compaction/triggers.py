@@ -174,7 +174,7 @@ def _is_cut_short(reply: AssistantMessage, model: Model) -> bool:
 def _is_over(reply: AssistantMessage, model: Model, reserve: int, messages: Iterable[Message]) -> bool:
     if model.context_window <= 0:
         return False
-    tokens = 0 if reply.stop_reason in ("error", "aborted") else usage_tokens(reply.usage, reply.api)
+    tokens = 0 if reply.stop_reason == "error" else usage_tokens(reply.usage, reply.api)
     if not tokens:
         known = list(messages)
         tokens = estimate_tokens(known) if any(_tells_usage(message) for message in known) else 0

@@ -183,6 +183,29 @@ def test_steering_that_came_at_the_start_shares_the_first_turn() -> None:
     assert bench.taken("s1", "s2") == ["queue_update", *USER, "queue_update", *USER, "model"]
 
 
+@pytest.mark.parametrize("texts", [(), ("s",)])
+def test_a_request_that_was_held_back_goes_with_what_was_queued_meanwhile(texts: tuple[str, ...]) -> None:
+    bench = working("read")
+    bench.returned(0)
+    assert bench.taken() == ["turn_start", "model"]
+    assert bench.do(bench.run.resume()) == ["poll steering"]
+    effects = bench.run.taken(queued(*texts))
+    assert effects[-1] == CallModel(has_waited=True)
+    assert bench.do(effects) == [*(["queue_update", *USER] if texts else []), "model"]
+    bench.replied(reply("read"))
+    bench.returned(0)
+    assert bench.run.taken(())[-1] == CallModel(), "the next request may be held back again"
+
+
+def test_an_abort_while_the_queue_is_asked_again_ends_the_run() -> None:
+    bench = working("read")
+    bench.returned(0)
+    bench.taken()
+    bench.do(bench.run.resume())
+    assert bench.abort() == []
+    assert bench.taken("s") == ["queue_update", *USER, *ASSISTANT, "turn_end", "finish"]
+
+
 @pytest.mark.parametrize("polls", [1, 2], ids=["steering", "follow-up"])
 def test_queued_messages_after_a_reply_begin_the_next_turn_of_the_same_run(polls: int) -> None:
     bench = Bench()

@@ -6,11 +6,17 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from actors.session.compaction.parameters import GENERIC_QUERY, CompactionSettings, ModelBudget, Wish
 from actors.session.compaction.preparation import Interrupted, Preparation, prepare
+from actors.session.context import context_message
+from actors.session.tokens import utf16_length
+from actors.session.transcript import compacted, retained
 from actors.session.tree import Entry
 from protocol.entries import read_entry
+from protocol.messages import TextContent, ToolResultMessage
 from protocol.model import Model, ModelCost
 
 TIME = "2026-02-01T10:00:05.000Z"
@@ -80,9 +86,30 @@ def test_every_kind_of_message_in_the_grammar_of_the_transcript() -> None:
 
 def test_a_long_result_is_cut_by_utf16_units_and_says_how_much_is_gone() -> None:
     text = text_of(prepared(result("a", "x" * 15_999 + "\U0001f600" + "y" * 10)))
-    assert text == "[Tool result]: " + "x" * 15_999 + "\n\n[11 more characters were cut]"
+    assert text == "[Tool result]: " + "x" * 15_999 + "\n\n[12 more characters were cut]"
     whole = "x" * 15_998 + "\U0001f600"
     assert text_of(prepared(result("a", whole))) == "[Tool result]: " + whole
+
+
+@given(st.text("x\U0001f600", max_size=40), st.integers(0, 60))
+def test_a_cut_result_counts_every_unit_that_is_gone(text: str, units: int) -> None:
+    (line, *note) = compacted([ToolResultMessage("t", "read", [TextContent(text)], False, 1)], units).split("\n\n")
+    gone = utf16_length(text) - utf16_length(line.removeprefix("[Tool result]: "))
+    assert note == ([f"[{gone} more characters were cut]"] if utf16_length(text) > units else [])
+
+
+def test_white_space_between_words_is_kept_and_nothing_else_is_no_section() -> None:
+    blocks = [{"type": "text", "text": text} for text in ("one", "\n", "two", " ")]
+    custom = entry("custom_message", "c", customType="n", content=blocks, display=True)
+    path = (message("a", "user", blocks), assistant("b", "one", " ", "two"), custom, result("d", "one", "\n", "two"))
+    assert text_of(prepared(*path)) == (
+        "[User]: one\ntwo \n\n[Assistant]: one\n \ntwo\n\n[User]: one\ntwo \n\n[Tool result]: one\ntwo"
+    )
+    stored = context_message(path[0])
+    assert stored is not None
+    tail = "".join(piece for piece in retained([stored.message()]) if isinstance(piece, str))
+    assert tail == "[User]: one\ntwo "
+    assert prepare((message("a", "user", blocks[1:2]), assistant("b", " ", "\n")), Wish(0.5, 0, None)) is None
 
 
 def test_one_line_feed_at_the_end_of_a_section_is_not_shown() -> None:

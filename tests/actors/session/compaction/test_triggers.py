@@ -106,6 +106,7 @@ def test_before_a_prompt_nothing_of_the_old_work_goes_on() -> None:
 
     assert before(FULL) == Trigger("threshold")
     assert before(reply("aborted"), FULL) == Trigger("threshold")
+    assert before(reply("aborted", input=5000)) == Trigger("threshold")
     assert before(TOO_LONG) == Trigger("overflow", takes_small=True)
     assert before(reply("length", output=5)) is None
 
