@@ -1,0 +1,91 @@
+"""Subagent definitions on disk: those that come with the program, the user's and the project's.
+
+Owns the places and their order, which is that of precedence from weak to strong. Promises that a file which cannot be
+used costs one warning and never its neighbours, and that absent folders cost nothing. Source: `tasks.md` 3.1.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from actors.task.definition import AgentDefinition, by_name, read_definition
+from runtime.front_matter import read_document
+from runtime.resources import PROJECT_DIRS
+from runtime.templates import user_dirs, user_home
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from actors.task.definition import AgentSource
+
+FOLDER = "agents"
+BUILT_IN = os.path.join(os.path.dirname(os.path.abspath(__file__)), FOLDER)
+
+
+def load_agents(
+    agent_dir: str, cwd: str, env: Mapping[str, str], *, trusted: bool
+) -> tuple[list[AgentDefinition], list[str]]:
+    """All definitions, weakest first, and warnings. `agent_dir` and `cwd` are absolute; an untrusted project brings
+    none."""
+    warnings: list[str] = []
+    found = [
+        definition
+        for source, folder in _places(agent_dir, cwd, env, trusted)
+        for path in _files(folder, warnings)
+        if (definition := _read(path, source, warnings)) is not None
+    ]
+    return found, warnings
+
+
+def agents_by_name(agent_dir: str, cwd: str, env: Mapping[str, str], *, trusted: bool) -> dict[str, AgentDefinition]:
+    """Those that count, by name."""
+    return by_name(load_agents(agent_dir, cwd, env, trusted=trusted)[0])
+
+
+def _places(agent_dir: str, cwd: str, env: Mapping[str, str], trusted: bool) -> Iterator[tuple[AgentSource, str]]:
+    yield "builtin", BUILT_IN
+    for folder in reversed(user_dirs(agent_dir, env)):
+        yield "user", os.path.join(folder, FOLDER)
+    home = user_home(env)
+    yield "user", os.path.join(home, ".agents")
+    project = _project(cwd, home) if trusted else None
+    if project is not None:
+        for name in (".agents", *(os.path.join(name, FOLDER) for name in reversed(PROJECT_DIRS))):
+            yield "project", os.path.join(project, name)
+
+
+def _project(cwd: str, home: str) -> str | None:
+    """The nearest folder, from `cwd` upwards, that has anything of a project's own; the home directory is none."""
+    folder = os.path.normpath(cwd)
+    while folder != home:
+        if any(os.path.isdir(os.path.join(folder, name)) for name in (*PROJECT_DIRS, ".agents")):
+            return folder
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            break
+        folder = parent
+    return None
+
+
+def _files(top: str, warnings: list[str]) -> Iterator[str]:
+    """Every `.md` file at any depth, by name; folders behind links are not entered, skills are none of ours."""
+    for folder, folders, names in os.walk(top, onerror=lambda error: _told(error, warnings)):
+        folders[:] = sorted(name for name in folders if name[0] != "." and name not in ("node_modules", "skills"))
+        yield from (
+            os.path.join(folder, name) for name in sorted(names) if name.endswith(".md") and not name.startswith(".")
+        )
+
+
+def _told(error: OSError, warnings: list[str]) -> None:
+    if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
+        warnings.append(f"{error.filename} cannot be searched for agents: {error.strerror or error}")
+
+
+def _read(path: str, source: AgentSource, warnings: list[str]) -> AgentDefinition | None:
+    document = read_document(path, warnings)
+    if document is None or document.fields is None:
+        return None
+    definition, faults = read_definition(document.fields, document.body, source, path)
+    warnings += [f"{path}: {fault}" for fault in faults]
+    return definition

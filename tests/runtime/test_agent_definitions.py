@@ -1,0 +1,105 @@
+"""Where definitions of subagents are looked for, which of two counts, and what a bad file costs."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from runtime.agent_definitions import BUILT_IN, agents_by_name, load_agents
+
+
+class Place:
+    def __init__(self, root: Path) -> None:
+        self.home, self.project = root / "home", root / "project"
+        self.agent = self.home / ".atomic" / "agent"
+        for folder in (self.agent, self.project):
+            folder.mkdir(parents=True)
+
+    def write(self, path: Path, name: str, description: str = "d") -> Path:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"---\nname: {name}\ndescription: {description}\n---\nprompt")
+        return path
+
+    def load(self, *, trusted: bool = True, cwd: Path | None = None) -> tuple[dict[str, str], list[str]]:
+        """Name -> description of all that are not built in, and warnings."""
+        where = (str(self.agent), str(cwd or self.project), {"HOME": str(self.home)})
+        found, warnings = load_agents(*where, trusted=trusted)
+        named = agents_by_name(*where, trusted=trusted)
+        assert {each.name for each in found} == set(named)
+        return {name: each.description for name, each in named.items() if each.source != "builtin"}, warnings
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def test_the_program_brings_agents_of_its_own_and_only_one_of_them_may_edit(place: Place) -> None:
+    found, warnings = load_agents(str(place.agent), str(place.project), {"HOME": str(place.home)}, trusted=True)
+    assert warnings == [] and len(found) == len(os.listdir(BUILT_IN))
+    assert [each.name for each in found if each.tools is None or {"edit", "write"} & set(each.tools)] == ["worker"]
+    assert all(each.prompt and each.description for each in found)
+
+
+def test_the_stronger_place_wins(place: Place) -> None:
+    places = [
+        place.home / ".pi" / "agent" / "agents",
+        place.agent / "agents",
+        place.home / ".agents",
+        place.project / ".agents",
+        place.project / ".pi" / "agents",
+        place.project / ".atomic" / "agents",
+    ]
+    for number, folder in enumerate(places):
+        place.write(folder / "deep" / "er.md", "same", str(number))
+        place.write(folder / "own.md", f"own{number}")
+        found, warnings = place.load()
+        assert (found["same"], warnings) == (str(number), [])
+    assert len(place.load()[0]) == 1 + len(places)
+
+
+def test_an_agent_of_the_program_may_be_replaced(place: Place) -> None:
+    place.write(place.agent / "agents" / "mine.md", "scout", "another")
+    assert place.load()[0] == {"scout": "another"}
+
+
+def test_a_project_is_the_nearest_folder_with_something_of_its_own_and_counts_only_when_trusted(place: Place) -> None:
+    place.write(place.project / ".atomic" / "agents" / "x.md", "outer")
+    below = place.project / "src" / "deep"
+    below.mkdir(parents=True)
+    assert place.load(cwd=below)[0] == {"outer": "d"}
+    assert place.load(cwd=below, trusted=False)[0] == {}
+    place.write(below.parent / ".agents" / "y.md", "inner")
+    assert place.load(cwd=below)[0] == {"inner": "d"}
+
+
+def test_the_home_directory_is_no_project(place: Place) -> None:
+    place.write(place.home / ".atomic" / "agents" / "x.md", "none")
+    work = place.home / "work"
+    work.mkdir()
+    assert place.load(cwd=work)[0] == {}
+
+
+def test_a_bad_file_costs_one_warning_and_not_its_neighbours(place: Place) -> None:
+    folder = place.agent / "agents"
+    place.write(folder / "good.md", "good")
+    (folder / "broken.md").write_text("---\nname: [\n---\n")
+    (folder / "odd.md").write_text("---\nname: odd\ndescription: d\ndefaultContext: none\n---\n")
+    (folder / "notes.md").write_text("no front matter")
+    (folder / "half.md").write_text("---\nname: half\n---\n")
+    os.mkfifo(folder / "pipe.md")
+    found, warnings = place.load()
+    assert set(found) == {"good", "odd"}
+    assert len(warnings) == 3
+    assert all(any(name in line for line in warnings) for name in ("broken.md", "odd.md", "pipe.md"))
+
+
+def test_links_of_files_are_followed_and_circles_of_folders_end(place: Place) -> None:
+    folder = place.agent / "agents"
+    real = place.write(place.home / "elsewhere" / "a.md", "linked")
+    folder.mkdir()
+    (folder / "a.md").symlink_to(real)
+    (folder / "loop").symlink_to(folder)
+    assert place.load() == ({"linked": "d"}, [])
