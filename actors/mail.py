@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from actors.model.prompt import Credential, ModelPrompt, RequestOptions
     from actors.session.file import OpenedSession
     from actors.session.surroundings import Surroundings
+    from actors.session.tree import Entry
+    from actors.task.agent_view import AgentView
+    from actors.task.definition import AgentDefinition
     from actors.task.effects import WaitPolicy
     from actors.task.notice import TaskNotice
     from actors.task.view import OutputView
@@ -32,8 +35,8 @@ if TYPE_CHECKING:
     from protocol.commands import Command, QueueMode, WithImages
     from protocol.events import AssistantMessageEvent
     from protocol.messages import AssistantMessage, BashExecutionMessage, ToolCall, UserContent
-    from protocol.model import Model
-    from protocol.tasks import CancelReceipt, Observation, TaskRecord, TaskResult, YieldReason
+    from protocol.model import Model, ThinkingLevel
+    from protocol.tasks import Action, CancelReceipt, Observation, TaskKind, TaskRecord, TaskResult, YieldReason
 
 
 class Ticket(Struct, frozen=True):
@@ -561,13 +564,14 @@ ModelCallMail = StreamBytes | StreamHead | StreamEnded | CancelCall | Tick
 
 class ToolRequest(Struct, frozen=True):
     """One call of a tool. `call` is the session's number for it, `tool_call` what the model asked for. `tasks` owns
-    what the call starts; without it a command is the call's own."""
+    what the call starts; without it a command is the call's own. `parent` is for a tool that starts subagents."""
 
     call: int
     tool: Tool
     tool_call: ToolCall
     place: ToolPlace
     tasks: Address[TaskDeskMail] | None = None
+    parent: ParentView | None = None
 
 
 class ToolPlace(Struct, frozen=True):
@@ -578,6 +582,20 @@ class ToolPlace(Struct, frozen=True):
     environment: Mapping[str, str]
     supports_images: bool
     options: ToolOptions = ToolOptions()
+
+
+class ParentView(Struct, frozen=True):
+    """What subagents take over of the session that starts them, as it was then. `path` is its file (None: in memory),
+    `branch` its entries from the root to the leaf, `tools` the names of its tools."""
+
+    path: str | None
+    is_saved: bool
+    branch: tuple[Entry, ...]
+    model: Model | None
+    level: ThinkingLevel
+    catalog: CatalogView
+    defaults: Defaults
+    tools: tuple[str, ...]
 
 
 class ToolUpdated(Struct, frozen=True):
@@ -606,7 +624,28 @@ class TaskAnswer(Struct, frozen=True):
     view: OutputView | None = None
 
 
-ToolCallMail = ToolUpdated | ToolReturned | MutationGranted | CancelTool | TaskAnswer
+class AgentsPlanned(Struct, frozen=True):
+    """A pump has read what a launch of subagents needs. `run` names the launch."""
+
+    run: str
+    plans: tuple[AgentPlan | AgentRefusal, ...]
+
+
+class AgentSlot(Struct, frozen=True):
+    """One agent of a launch: how the wait for it ended, or why it was not admitted. Without an outcome: as it is."""
+
+    outcome: Observation | AgentRefusal | None
+    record: TaskRecord | None = None
+    view: AgentView | None = None
+
+
+class AgentsAnswer(Struct, frozen=True):
+    """What became of each agent of a launch, in their order; or those that a call asked about. Once for each."""
+
+    slots: tuple[AgentSlot, ...]
+
+
+ToolCallMail = ToolUpdated | ToolReturned | MutationGranted | CancelTool | TaskAnswer | AgentsPlanned | AgentsAnswer
 
 # ---- MutationDesk ------------------------------------------------------------------------------------------------
 
@@ -742,19 +781,71 @@ class LaunchShell(Struct, frozen=True):
     to: Address[ToolCallMail]
 
 
+class AgentPlan(Struct, frozen=True):
+    """What a subagent is to do, and as what. `fallback_models` are entries like those of the setting; `run` names the
+    launch and `index` the place in it. `skipped` tells of models that were passed over. `max_lines` and `max_bytes`
+    bound the answer that the parent is shown."""
+
+    agent: AgentDefinition
+    task: str
+    cwd: str
+    context: Literal["fresh", "fork"]
+    model: Model
+    level: ThinkingLevel
+    fallback_models: tuple[str, ...]
+    tools: tuple[str, ...]
+    parent: ParentView
+    run: str
+    index: int | None
+    skipped: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
+    output: str | None = None
+    only_file: bool = False
+    artifacts: bool = True
+    max_lines: int = 5000
+    max_bytes: int = 204_800
+
+
+class AgentRefusal(Struct, frozen=True):
+    """Why an agent was not admitted."""
+
+    code: str
+    message: str
+
+
+class LaunchAgents(Struct, frozen=True):
+    """Run these as tasks of this owner, at most `concurrency` of them at once. `operation` names the launch; `to` hears
+    once what became of all of them."""
+
+    operation: str
+    plans: tuple[AgentPlan | AgentRefusal, ...]
+    policy: WaitPolicy
+    concurrency: int | None
+    to: Address[ToolCallMail]
+
+
+class DescribeAgents(Struct, frozen=True):
+    """Tell of one subagent, or of all, without waiting."""
+
+    task_id: str | None
+    to: Address[ToolCallMail]
+
+
 class WaitForTask(Struct, frozen=True):
-    """Observe a task that exists. Without a budget that of the owner counts."""
+    """Observe a task of this kind that exists. Without a budget that of the owner counts."""
 
     task_id: str
     budget_ms: float | None
     to: Address[ToolCallMail]
+    kind: TaskKind = "command"
 
 
 class KillTask(Struct, frozen=True):
-    """The `kill` tool: for shell tasks alone."""
+    """End a task of this kind."""
 
     task_id: str
     to: Address[ToolCallMail]
+    kind: TaskKind = "command"
 
 
 class GiveUp(Struct, frozen=True):
@@ -785,14 +876,26 @@ class TaskEnded(Struct, frozen=True):
 
     task_id: str
     result: TaskResult
-    view: OutputView
+    view: OutputView | AgentView
 
 
 class TaskReaped(Struct, frozen=True):
     """Nothing that it started is left, and its output is complete."""
 
     task_id: str
-    view: OutputView
+    view: OutputView | AgentView
+
+
+class AgentProgress(Struct, frozen=True):
+    """What a subagent does now, and what it has done: tools that it called, tokens that its requests took."""
+
+    task_id: str
+    model: str
+    level: str
+    action: Action | None
+    tools: int
+    tokens: int
+    elapsed_ms: int
 
 
 class TaskUncleaned(Struct, frozen=True):
@@ -828,6 +931,8 @@ class CloseTasks(Struct, frozen=True):
 
 TaskDeskMail = (
     LaunchShell
+    | LaunchAgents
+    | DescribeAgents
     | WaitForTask
     | KillTask
     | GiveUp
@@ -838,6 +943,7 @@ TaskDeskMail = (
     | TaskReaped
     | TaskUncleaned
     | TaskOverLimit
+    | AgentProgress
     | OutputRead
     | InputTyped
     | CloseTasks
@@ -916,6 +1022,46 @@ ShellTaskMail = (
     | InputTaken
     | Tick
 )
+
+# ---- Subagent ----------------------------------------------------------------------------------------------------
+
+
+class ChildOpened(Struct, frozen=True):
+    """The pump made the child's session, and read what its folder brings."""
+
+    opened: OpenedSession
+    surroundings: Surroundings
+    artifacts: tuple[str, ...] = ()
+
+
+class ChildRefused(Struct, frozen=True):
+    """There is no session for the child."""
+
+    error: str
+
+
+class ChildSaid(Struct, frozen=True):
+    """What the child told its Writer, its desk or the shell desk: the subagent stands in their place."""
+
+    mail: WriterMail | SessionDeskMail | ShellDeskMail
+
+
+class ArtifactsWritten(Struct, frozen=True):
+    """The pump wrote what is kept of the answer, or `error` tells why not. `saved_to` is the file that the call asked
+    for."""
+
+    paths: tuple[str, ...] = ()
+    saved_to: str | None = None
+    error: str | None = None
+
+
+class StopAgent(Struct, frozen=True):
+    """End it. With `alone` there is no desk any more: stop when nothing of it is left."""
+
+    alone: bool = False
+
+
+SubagentMail = ChildOpened | ChildRefused | ChildSaid | ArtifactsWritten | StopAgent | Tick | Down
 
 # ---- Clock -------------------------------------------------------------------------------------------------------
 

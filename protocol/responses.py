@@ -327,11 +327,12 @@ class TaskList(Struct):
 
 
 class TaskDetail(Struct, rename="camel"):
-    """Data of `get_task`. `tail` is the end of the output, at most 8 KiB, without escape sequences; it is absent when
-    the output is no longer kept."""
+    """Data of `get_task`. `command` is for shells, `prompt` for agents. `tail` is the end of the output or of the
+    agent's answer, at most 8 KiB, without escape sequences; it is absent when that is not kept, or not there yet."""
 
     task: TaskRecord
     command: str | UnsetType = UNSET
+    prompt: str | UnsetType = UNSET
     cwd: str | UnsetType = UNSET
     timeout_seconds: int | UnsetType = UNSET
     tail: str | UnsetType = UNSET

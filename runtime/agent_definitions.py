@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from actors.task.definition import AgentDefinition, by_name, read_definition
+from actors.task.definition import AgentDefinition, read_definition
 from runtime.front_matter import read_document
 from runtime.resources import PROJECT_DIRS
 from runtime.templates import user_dirs, user_home
@@ -36,11 +36,6 @@ def load_agents(
         if (definition := _read(path, source, warnings)) is not None
     ]
     return found, warnings
-
-
-def agents_by_name(agent_dir: str, cwd: str, env: Mapping[str, str], *, trusted: bool) -> dict[str, AgentDefinition]:
-    """Those that count, by name."""
-    return by_name(load_agents(agent_dir, cwd, env, trusted=trusted)[0])
 
 
 def _places(agent_dir: str, cwd: str, env: Mapping[str, str], trusted: bool) -> Iterator[tuple[AgentSource, str]]:

@@ -58,10 +58,15 @@ def load_resources(
 def is_trusted(agent_dir: str, cwd: str, env: Mapping[str, str], approve: bool | None) -> tuple[bool, list[str]]:
     """Whether the project at `cwd` may bring files and settings, and warnings about trust.json. Nobody can be asked, so
     that `ask` means no."""
+    if approve is None and not has_trust_inputs(cwd, env):
+        return True, []
+    return decided_trust(agent_dir, cwd, env, approve)
+
+
+def decided_trust(agent_dir: str, cwd: str, env: Mapping[str, str], approve: bool | None) -> tuple[bool, list[str]]:
+    """What was decided about the project, whatever it holds: by the flag, in trust.json, or by the user's settings."""
     if approve is not None:
         return approve, []
-    if not has_trust_inputs(cwd, env):
-        return True, []
     decision, warnings = recorded_trust(agent_dir, cwd, env)
     if decision is None:
         settings, _ = load_settings(agent_dir, cwd, env, trusted=False)

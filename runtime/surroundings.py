@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from actors.base import Address, StartPump
 from actors.mail import SessionMail, SurroundingsLoaded, Ticket
@@ -19,11 +22,15 @@ from actors.session.surroundings import Surroundings
 from actors.tool.table import ToolOptions
 from protocol.model import Model, ThinkingLevel
 from runtime.cli import Options
-from runtime.resources import Resources, is_trusted, load_resources
+from runtime.resources import Resources, decided_trust, is_trusted, load_resources
 from runtime.settings import Settings, load_settings
 from runtime.skills import load_skills
 from runtime.system_prompt import build_system_prompt
 from runtime.templates import load_templates, setting_paths
+
+if TYPE_CHECKING:
+    from actors.mail import AgentPlan
+    from actors.task.definition import AgentDefinition
 
 
 class SurroundingsReader:
@@ -46,24 +53,61 @@ class SurroundingsReader:
         self._told: set[str] = set()
 
     def read(self, cwd: str) -> Surroundings:
+        return self.made(cwd, *self._load(cwd))
+
+    def agents(self, cwd: str) -> tuple[list[AgentDefinition], list[str]]:
+        """The definitions of subagents for a folder, weakest first, and warnings. A project's own lie in places that no
+        other trust is asked for, so they count only if the project was trusted by somebody."""
+        from runtime.agent_definitions import load_agents
+
+        trusted, _ = decided_trust(self._agent_dir, cwd, self._env, self._approval(cwd))
+        return load_agents(self._agent_dir, cwd, self._env, trusted=trusted)
+
+    def for_agent(self, plan: AgentPlan) -> Surroundings:
+        """What a subagent is given: its definition's prompt, and of its parent's what the definition lets through. Its
+        task is taken as it is written."""
+        from runtime.agent_prompt import agent_prompt
+
+        trusted, settings, resources, warnings = self._load(plan.cwd)
+        surroundings = self.made(plan.cwd, trusted, settings, resources, warnings)
+        skills = self._load_slash(plan.cwd, trusted, settings)[0]
+        snippets = {name: line for name, line in self._snippets.items() if name in plan.tools}
+        return replace(
+            surroundings,
+            system_prompt=agent_prompt(plan, snippets, self._with_flags(resources), skills),
+            expander=Expander(),
+            fallback_models=plan.fallback_models,
+            session_summary=False,
+        )
+
+    def _load(self, cwd: str) -> tuple[bool, Settings, Resources, list[str]]:
         options = self._options
-        approve = None if options.approve and cwd not in self._chosen else options.approve
-        trusted, warnings = is_trusted(self._agent_dir, cwd, self._env, approve)
+        trusted, warnings = is_trusted(self._agent_dir, cwd, self._env, self._approval(cwd))
         settings, found = load_settings(self._agent_dir, cwd, self._env, trusted)
         resources = load_resources(
             self._agent_dir, cwd, self._env, trusted=trusted, context_files=not options.no_context_files
         )
-        return self.made(cwd, trusted, settings, resources, [*warnings, *found, *resources.warnings])
+        return trusted, settings, resources, [*warnings, *found, *resources.warnings]
 
-    def made(
-        self, cwd: str, trusted: bool, settings: Settings, resources: Resources, warnings: list[str]
-    ) -> Surroundings:
-        """From settings and resources that were read already. A flag takes the place of the file of its kind."""
+    def _approval(self, cwd: str) -> bool | None:
+        approve = self._options.approve
+        return None if approve and cwd not in self._chosen else approve
+
+    def _with_flags(self, resources: Resources) -> Resources:
+        """A flag takes the place of the file of its kind."""
         options = self._options
         if options.system_prompt is not None:
             resources = resources._replace(system_prompt=options.system_prompt)
         if options.append_system_prompt:
             resources = resources._replace(append_system_prompt="\n\n".join(options.append_system_prompt))
+        return resources
+
+    def made(
+        self, cwd: str, trusted: bool, settings: Settings, resources: Resources, warnings: list[str]
+    ) -> Surroundings:
+        """From settings and resources that were read already."""
+        options = self._options
+        resources = self._with_flags(resources)
         skills, templates, faults = self._load_slash(cwd, trusted, settings)
         fresh = [line for line in [*warnings, *faults] if line not in self._told]
         self._told.update(fresh)

@@ -14,6 +14,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from actors.base import Address, Child, StartPump
 from actors.catalog import Catalog
 from actors.catalog_view import Inherited
@@ -21,6 +24,7 @@ from actors.clock import Clock
 from actors.image_fitter import ImageFitter
 from actors.intake import Intake
 from actors.mail import (
+    AgentPlan,
     CatalogMail,
     ClockMail,
     IntakeMail,
@@ -40,6 +44,7 @@ from actors.mail import (
     ShellMail,
     ShellTaskMail,
     ShellTaskPlan,
+    SubagentMail,
     TaskDeskMail,
     ToolCallMail,
     ToolRequest,
@@ -64,7 +69,7 @@ from actors.shell.desk import ShellDesk
 from actors.shell.environment import shell_environment
 from actors.shell.launch import ProcessLauncher
 from actors.shell.spill import Spill
-from actors.tool.actor import ToolCall
+from actors.tool.actor import RunningTool, ToolCall
 from actors.tool.desk import MutationDesk
 from actors.tool.launch import ToolLauncher
 from actors.tool.schema import check_arguments
@@ -82,6 +87,8 @@ from runtime.uuid7 import uuid7
 
 if TYPE_CHECKING:
     from actors.model.transport import Transport, TransportSettings
+    from actors.session.surroundings import Surroundings
+    from actors.task.child_road import ChildRoad
     from actors.task.launch import CommandLauncher
     from protocol.tasks import TaskRef
     from runtime.oneshot import OneShotPlan
@@ -97,6 +104,22 @@ STAMPS = Stamps(now_ms, lambda: str(uuid7()), lambda: str(uuid.uuid4()))
 # By then a client has mostly gone quiet. Loading (25 ms) beside what it asks at once made a first switch_session twice
 # as long (45 ms for 20), and a prompt that comes sooner waits no longer for its own loading than for this one.
 WARM_AFTER_S = 1.0
+
+
+CHILD_KEY = 0
+"""Of a subagent's session; those of the desk count from 1, and the first one speaks for the command line."""
+
+
+class Shared(Struct, frozen=True):
+    """The permanent actors that sessions reach, those of subagents too."""
+
+    writer: Address[WriterMail]
+    shells: Address[ShellDeskMail]
+    preferences: Address[PreferencesMail]
+    clock: Address[ClockMail]
+    catalog: Address[CatalogMail]
+    mutations: Address[MutationDeskMail]
+    tools: ToolLauncher
 
 
 class House:
@@ -147,7 +170,8 @@ class House:
         tools = ToolLauncher(
             self._pump, shells, time.monotonic, _spill, settings.shell_path, settings.shell_command_prefix
         )
-        services = partial(self._services, writer, shells, preferences, clock, catalog, mutations, tools)
+        shared = Shared(writer, shells, preferences, clock, catalog, mutations, tools)
+        services = partial(self._services, shared)
         modes: Modes = {"steering": settings.steering_mode, "followUp": settings.follow_up_mode}
         desk_actor = SessionDesk(
             self._startup.session,
@@ -206,29 +230,19 @@ class House:
 
     # -- what sessions and desks start
 
-    def _services(
-        self,
-        writer: Address[WriterMail],
-        shells: Address[ShellDeskMail],
-        preferences: Address[PreferencesMail],
-        clock: Address[ClockMail],
-        catalog: Address[CatalogMail],
-        mutations: Address[MutationDeskMail],
-        tools: ToolLauncher,
-        desk: Address[SessionDeskMail],
-    ) -> Services:
+    def _services(self, shared: Shared, desk: Address[SessionDeskMail]) -> Services:
         settings = self._startup.settings
         return Services(
-            writer=writer,
-            shells=shells,
+            writer=shared.writer,
+            shells=shared.shells,
             desk=desk,
-            preferences=preferences,
-            clock=clock,
-            catalog_owner=catalog,
+            preferences=shared.preferences,
+            clock=shared.clock,
+            catalog_owner=shared.catalog,
             start_queue=self._start_queue,
-            start_model_call=partial(self._start_model_call, clock),
-            start_task_desk=partial(self._start_task_desk, clock),
-            start_tool_call=partial(self._start_tool_call, mutations, tools),
+            start_model_call=partial(self._start_model_call, shared.clock),
+            start_task_desk=partial(self._start_task_desk, shared),
+            start_tool_call=partial(self._start_tool_call, shared.mutations, shared.tools),
             now=now_ms,
             uuid4=STAMPS.uuid4,
             catalog=self._startup.catalog.catalog,
@@ -275,11 +289,17 @@ class House:
         request: ToolRequest,
         session: Address[SessionMail],
     ) -> Child[ToolCallMail]:
-        call = ToolCall(request, session, mutations, tools.start)
+        start = self._plan_subagents if request.parent is not None else tools.start
+        call = ToolCall(request, session, mutations, start)
         return self._host.start(call, f"tool-call-{request.call}", session, request.call)
 
+    def _plan_subagents(self, request: ToolRequest, call: Address[ToolCallMail]) -> RunningTool:
+        from actors.task.planning import AgentPlanner
+
+        return AgentPlanner(self._pump, self._startup.reader.agents, lambda: uuid.uuid4().hex[:8]).start(request, call)
+
     def _start_task_desk(
-        self, clock: Address[ClockMail], scope: str, key: str, session: Address[SessionMail]
+        self, shared: Shared, scope: str, key: str, session: Address[SessionMail]
     ) -> Child[TaskDeskMail]:
         from actors.task.desk import TaskDesk
         from actors.task.effects import Budgets
@@ -292,7 +312,9 @@ class House:
         launcher = CommandLauncher(
             self._pump, settings.shell_path, settings.shell_command_prefix, _which, time.monotonic, time.sleep
         )
-        desk = TaskDesk(scope, wait, session, clock, partial(self._start_shell_task, clock, launcher))
+        start_shell = partial(self._start_shell_task, shared.clock, launcher)
+        start_agent = partial(self._start_subagent, shared)
+        desk = TaskDesk(scope, wait, session, shared.clock, start_shell, start_agent)
         return self._host.start(desk, key, session, key)
 
     def _start_shell_task(
@@ -309,6 +331,54 @@ class House:
         open_log = partial(_open_log, plan.session_id, plan.shell)
         task = ShellTask(ref, plan, desk, observer, clock, launcher.start, open_log, time.monotonic)
         return self._host.start(task, ref.task_id, desk, ref.task_id)
+
+    def _start_subagent(
+        self, shared: Shared, ref: TaskRef, plan: AgentPlan, desk: Address[TaskDeskMail]
+    ) -> Child[SubagentMail]:
+        from actors.task.child_files import ChildFiles
+        from actors.task.subagent import Subagent
+
+        files = ChildFiles(self._pump, STAMPS, self._startup.reader.for_agent)
+        start_child = partial(self._start_child, shared)
+        subagent = Subagent(ref, plan, desk, shared.clock, files, start_child, time.monotonic)
+        return self._host.start(subagent, ref.task_id, desk, ref.task_id)
+
+    def _start_child(
+        self,
+        shared: Shared,
+        plan: AgentPlan,
+        opened: OpenedSession,
+        surroundings: Surroundings,
+        road: ChildRoad,
+        subagent: Address[SubagentMail],
+    ) -> Child[SessionMail]:
+        """A session like any other, whose Writer and desk are its subagent, and that owns no tasks."""
+        from actors.session.fallback import Place
+        from actors.tool.subagent import REFUSED
+
+        for warning in surroundings.warnings:
+            complain(warning)
+        settings = self._startup.settings
+        tools = ToolLauncher(
+            self._pump, road, time.monotonic, _spill, settings.shell_path, settings.shell_command_prefix
+        )
+        given = replace(
+            self._services(shared, road),
+            writer=road,
+            shells=road,
+            start_task_desk=None,
+            start_tool_call=partial(self._start_tool_call, shared.mutations, tools),
+            catalog=plan.parent.catalog,
+            defaults=plan.parent.defaults,
+            tools={name: self._tools[name] for name in plan.tools},
+            surroundings=surroundings,
+            name=None,
+            pi_compat=False,
+            place=Place(plan.model, plan.level),
+            absent_tools={"subagent": REFUSED},
+        )
+        modes: Modes = {"steering": settings.steering_mode, "followUp": settings.follow_up_mode}
+        return self._host.start(Session(CHILD_KEY, opened, given, modes), "subagent-session", subagent, CHILD_KEY)
 
     def _start_shell(self, writer: Address[WriterMail], run: RunBash, desk: Address[ShellDeskMail]) -> Child[ShellMail]:
         shell = Shell(run.ticket, run.plan, run.home, desk, writer, self._processes.start, _spill, now_ms)

@@ -125,7 +125,7 @@ def next_fallback(
     """The first usable entry. `models` are those with credentials; `tried` holds `Place.key`, `condemned` holds
     `model_key`."""
     for entry in entries:
-        model, level = _resolve(entry.strip(), models, current.model.provider)
+        model, level = resolve(entry.strip(), models, current.model.provider)
         if model is None or model_key(model) in condemned:
             continue
         place = Place(model, clamp_level(model, level or default_level or current.level))
@@ -138,8 +138,9 @@ def model_key(model: Model) -> str:
     return f"{model.provider}/{model.id}"
 
 
-def _resolve(entry: str, models: Sequence[Model], provider: str) -> tuple[Model | None, ThinkingLevel | None]:
-    """The whole text is tried as an id before its end is taken for a level: ids may hold colons."""
+def resolve(entry: str, models: Sequence[Model], provider: str) -> tuple[Model | None, ThinkingLevel | None]:
+    """The model that an entry names, with the level at its end. The whole text is tried as an id before its end is
+    taken for a level: ids may hold colons. Of several with a bare id that of `provider` is meant."""
     if model := _find(entry, models, provider):
         return model, None
     name, _, suffix = entry.rpartition(":")

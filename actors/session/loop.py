@@ -17,6 +17,7 @@ from actors.mail import (
     CancelTool,
     ModelCallMail,
     ModelRequest,
+    ParentView,
     QueueKind,
     ReplyDelta,
     ReplyEnded,
@@ -99,7 +100,7 @@ class AgentLoop:
         next_number: Callable[[], int],
         before_request: Callable[[], bool],
         cancel_wait: Callable[[], bool],
-        tasks: Callable[[], Address[TaskDeskMail]],
+        tasks: Callable[[], Address[TaskDeskMail] | None],
         said_custom: Callable[[CustomMessage], None],
     ) -> None:
         self._services = services
@@ -264,8 +265,23 @@ class AgentLoop:
             self._setting.surroundings.tools,
         )
         tool = self._services.tools[call.name]
-        request = ToolRequest(number, tool, call, where, self._tasks() if tool.owned else None)
+        owner = self._tasks() if tool.owned else None
+        parent = self._parent_view() if tool.delegates and owner is not None else None
+        request = ToolRequest(number, tool, call, where, owner, parent)
         self._tools[number] = (place, call, self._services.start_tool_call(request, self._me))
+
+    def _parent_view(self) -> ParentView:
+        history, setting = self._history, self._setting
+        return ParentView(
+            path=history.path,
+            is_saved=history.journal.exists_on_disk,
+            branch=tuple(history.tree.path(history.tree.leaf_id)),
+            model=setting.model,
+            level=setting.level,
+            catalog=setting.catalog,
+            defaults=setting.defaults,
+            tools=tuple(self._services.tools),
+        )
 
     def _cancel_work(self) -> None:
         if self._cancel_wait():
@@ -290,7 +306,7 @@ class AgentLoop:
     def _prepare(self, call: ToolCall) -> str | None:
         tool = self._services.tools.get(call.name)
         if tool is None:
-            return f"Tool {call.name} not found"
+            return self._services.absent_tools.get(call.name, f"Tool {call.name} not found")
         return self._services.check_arguments(tool, call.arguments)
 
     def _one_by_one(self, calls: list[ToolCall]) -> bool:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from actors.session.compaction.preparation import Preparation
     from actors.session.compaction_files import CompactionFiles
     from actors.session.exporting import ExportPlan
+    from actors.session.fallback import Place
     from actors.session.file import OpenedSession
     from actors.tool.table import Tool
     from protocol.events import CompactionReason
@@ -49,7 +50,8 @@ class Services(Struct, frozen=True):
     those of a folder in a pump and tells the session `SurroundingsLoaded`, `export` writes a page and tells
     `Exported`. `work` does a part of a compaction in a pump and tells `CompactionWorked`; `propose_compaction` asks
     extensions what they make of one, which may block, so it runs there too (None: there are none). With `pi_compat`
-    responses and events say what clients of pi need beyond the contract."""
+    responses and events say what clients of pi need beyond the contract. A subagent's session owns no tasks, starts at
+    `place` whatever its file says, and of tools that it does not have by rule `absent_tools` tells why."""
 
     writer: Address[WriterMail]
     shells: Address[ShellDeskMail]
@@ -59,7 +61,7 @@ class Services(Struct, frozen=True):
     catalog_owner: Address[CatalogMail]
     start_queue: Callable[[Address[SessionMail], Modes], Child[QueueMail]]
     start_model_call: Callable[[ModelRequest, Address[SessionMail]], Child[ModelCallMail]]
-    start_task_desk: Callable[[str, str, Address[SessionMail]], Child[TaskDeskMail]]
+    start_task_desk: Callable[[str, str, Address[SessionMail]], Child[TaskDeskMail]] | None
     start_tool_call: Callable[[ToolRequest, Address[SessionMail]], Child[ToolCallMail]]
     now: Callable[[], int]
     uuid4: Callable[[], str]
@@ -78,6 +80,8 @@ class Services(Struct, frozen=True):
     name: str | None = None
     pi_compat: bool = False
     propose_compaction: Callable[[CompactionReason, Preparation], Proposal] | None = None
+    place: Place | None = None
+    absent_tools: Mapping[str, str] = {}
 
 
 def inheriting(services: Services, inherited: Inherited) -> Services:

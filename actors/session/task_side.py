@@ -22,9 +22,14 @@ from actors.mail import (
 from protocol.events import TaskUpdate
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from actors.base import Address, Child
+    from actors.mail import SessionMail
     from actors.session.actor import Session
     from protocol.commands import Command
+
+    StartDesk = Callable[[str, str, Address[SessionMail]], Child[TaskDeskMail]]
 
 KEY = "tasks-"
 
@@ -46,23 +51,25 @@ class TaskSide:
         """Whether something that it owns is not over, or a command not answered."""
         return bool(self._closing or self._open)
 
-    def owner(self) -> Address[TaskDeskMail]:
-        """The desk for a call that starts now. While the session lets go it refuses."""
+    def owner(self) -> Address[TaskDeskMail] | None:
+        """The desk for a call that starts now. While the session lets go it refuses. A subagent's session has none."""
+        if self._session.services.start_task_desk is None:
+            return None
         if self._desk is None and self._closing:
             return list(self._closing.values())[-1]
         if self._desk is None:
-            self._desk = self._start()
+            self._desk = self._start(self._session.services.start_task_desk)
         desk = self._desk[1]
         if self._session.leaving:
             self.close()
         return desk
 
-    def _start(self) -> tuple[str, Child[TaskDeskMail]]:
+    def _start(self, start_desk: StartDesk) -> tuple[str, Child[TaskDeskMail]]:
         """The scope is random: what an earlier process said of its tasks is in the same file."""
         self._prefix = self._prefix or self._session.services.uuid4().replace("-", "")[:8]
         scope = f"{self._prefix}-{self._started}"
         self._started += 1
-        return scope, self._session.services.start_task_desk(scope, f"{KEY}{scope}", self._session.me)
+        return scope, start_desk(scope, f"{KEY}{scope}", self._session.me)
 
     def release(self) -> None:
         """The user steers: what the run waits for goes on without it."""

@@ -46,7 +46,6 @@ class AgentDefinition(Struct, frozen=True):
     skills: tuple[str, ...] | None = None
     output: str | None = None
     reads: tuple[str, ...] = ()
-    shows_progress: bool = False
 
 
 def read_definition(
@@ -81,7 +80,6 @@ def read_definition(
         skills=_names(fields.get("skills", fields.get("skill"))) or None,
         output=_text(fields.get("output")),
         reads=_names(fields.get("defaultReads")),
-        shows_progress=_flag(fields.get("defaultProgress"), False),
     )
     return definition, faults
 

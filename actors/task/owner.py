@@ -51,10 +51,14 @@ class TaskOwner:
 
     def task(self, task_id: str) -> Task:
         """Raises `Refused` for an unknown id, which another owner's is too."""
-        found = self._tasks.get(task_id)
+        found = self.find(task_id)
         if found is None:
             raise Refused("UnknownTask")
         return found
+
+    def find(self, task_id: str) -> Task | None:
+        """None for an unknown one."""
+        return self._tasks.get(task_id)
 
     @property
     def tasks(self) -> tuple[Task, ...]:
@@ -121,12 +125,22 @@ class TaskOwner:
         """In the order of admission; none once the owner closes."""
         effects: Effects = []
         queue = self._queues[kind]
-        while queue and self._has_room(kind) and self.state == "open":
-            task = queue.pop(next(iter(queue)))
+        while self._has_room(kind) and self.state == "open" and (task := self._first_with_room(queue)) is not None:
+            del queue[task.id]
             task.start()
             self._active[kind] += 1
             effects += [Changed(task.id), StartTask(task.id)]
         return effects
+
+    def _first_with_room(self, queue: Mapping[str, Task]) -> Task | None:
+        """A launch may allow fewer of its tasks at once than the owner does."""
+        return next((task for task in queue.values() if self._group_has_room(task.launch)), None)
+
+    def _group_has_room(self, launch: Launch) -> bool:
+        if launch.group_limit is None:
+            return True
+        same = [task for task in self._tasks.values() if task.launch.group == launch.group]
+        return sum(task.phase in ("running", "cancelling") for task in same) < launch.group_limit
 
     # -- what becomes of a task
 

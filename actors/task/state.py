@@ -42,16 +42,16 @@ REFUSED: dict[tuple[Execution, Event], str] = {
 
 
 class Refused(Exception):
-    """What was asked for cannot be; `code` says why."""
+    """What was asked for cannot be; `code` says why, and `str()` that and more, or what `text` says."""
 
-    def __init__(self, code: str, message: str = "") -> None:
-        super().__init__(f"{code}: {message or code}")
+    def __init__(self, code: str, message: str = "", text: str | None = None) -> None:
+        super().__init__(text or f"{code}: {message or code}")
         self.code = code
 
 
 class Launch(Struct, frozen=True):
     """What a task is to be. `operation` names the launch: the same one twice gives the same task. `intent` is what is
-    compared then, and what the runner is given."""
+    compared then, and what the runner is given. Of one `group` at most `group_limit` run at once."""
 
     operation: str
     kind: t.TaskKind
@@ -59,6 +59,7 @@ class Launch(Struct, frozen=True):
     intent: Any = None
     parent_task_id: str | None = None
     group: str | None = None
+    group_limit: int | None = None
     agent_name: str | None = None
     accepts_input: bool = False
 

@@ -2,7 +2,7 @@
 
 It owns the arguments and the cancel flag. Exactly one `ToolEnded` comes of it. A tool that changes a file first gets
 that file for itself from the MutationDesk, and gives it back only when the tool has really ended, cancelled or not.
-Where the session owns tasks, a shell command is one of them, and the call is no more than its observer.
+Where the session owns tasks, a shell command or a subagent is one of them, and the call is no more than its observer.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from typing import Protocol, assert_never
 from actors.base import Actor, Address
 from actors.mail import (
     AcquireMutation,
+    AgentsAnswer,
+    AgentsPlanned,
     CancelTool,
     GiveUp,
     MutationDeskMail,
@@ -65,7 +67,7 @@ class ToolCall(Actor[ToolCallMail]):
         self._path: str | None = None
 
     def begin(self) -> None:
-        if self._request.tool.owned and self._request.tasks is not None:
+        if self._request.tasks is not None and not self._is_planned_in_a_pump:
             self._order(self._request.tasks)
             return
         self._path = self._request.tool.mutates(self._request.tool_call.arguments, self._request.place.cwd)
@@ -86,10 +88,17 @@ class ToolCall(Actor[ToolCallMail]):
             case MutationGranted():
                 if not self._told:
                     self._running = self._start_tool(self._request, self.me)
-            case TaskAnswer():
+            case AgentsPlanned():
+                self._launch(mail)
+            case TaskAnswer() if not self._request.tool.delegates:
                 from actors.tool.shell_call import output as said
 
                 self._end(said(self._request, mail))
+                self.me.stop()
+            case TaskAnswer() | AgentsAnswer():
+                from actors.tool.subagent_call import output as answered
+
+                self._end(answered(self._request, mail))
                 self.me.stop()
             case CancelTool():
                 self._cancel()
@@ -104,14 +113,33 @@ class ToolCall(Actor[ToolCallMail]):
 
     def _order(self, tasks: Address[TaskDeskMail]) -> None:
         """What the call starts belongs to the session's tasks; their desk answers."""
-        from actors.tool.shell_call import order
-
         try:
-            tasks.tell(order(self._request, self.me))
+            if self._request.tool.delegates:
+                from actors.tool.subagent_call import order as ask
+
+                tasks.tell(ask(self._request, self.me))
+            else:
+                from actors.tool.shell_call import order
+
+                tasks.tell(order(self._request, self.me))
             self._ordered = True
         except ToolFailure as refused:
             self._end(ToolOutput([TextContent(str(refused))], is_error=True))
             self.me.stop()
+
+    @property
+    def _is_planned_in_a_pump(self) -> bool:
+        """A launch of subagents, and a look at what kinds there are: files are read for these."""
+        return self._request.tool.delegates and self._request.tool_call.arguments.get("action") in (None, "list", "get")
+
+    def _launch(self, planned: AgentsPlanned) -> None:
+        from actors.tool.subagent_call import launch
+
+        if self._told or self._request.tasks is None:  # it was cancelled meanwhile
+            self.me.stop()
+            return
+        self._request.tasks.tell(launch(self._request, planned, self.me))
+        self._ordered = True
 
     def _give_up(self) -> None:
         if self._ordered and not self._told and self._request.tasks is not None:

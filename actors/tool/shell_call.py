@@ -63,7 +63,7 @@ def fault(tool: str, arguments: dict[str, Any]) -> str | None:
         timeout_seconds(number(arguments, "timeout"))
     except ToolFailure as refused:
         return str(refused)
-    return BAD_WAIT.format(tool=tool) if "wait" in arguments and not _is_wait(arguments["wait"]) else None
+    return BAD_WAIT.format(tool=tool) if "wait" in arguments and not is_wait(arguments["wait"]) else None
 
 
 def _wait_fault(tool: str, arguments: dict[str, Any]) -> str | None:
@@ -74,21 +74,22 @@ def _wait_fault(tool: str, arguments: dict[str, Any]) -> str | None:
         return f"Invalid {tool} wait: {mixed[0]} belongs to a launch, not to action wait"
     if not isinstance(arguments.get("id"), str):
         return f"Invalid {tool} wait: id must be the id of a task, got {shorten(arguments.get('id'))}"
-    if "budgetMs" in arguments and not _is_budget(arguments["budgetMs"]):
+    if "budgetMs" in arguments and not is_budget(arguments["budgetMs"]):
         return (
             f"Invalid {tool} wait: budgetMs must be a finite number of 0 or more, got {shorten(arguments['budgetMs'])}"
         )
     return None
 
 
-def _is_wait(value: Any) -> bool:
+def is_wait(value: Any) -> bool:
+    """Whether it is a policy of waiting for a launch."""
     if not isinstance(value, dict) or value.get("kind") not in ("background", "foreground"):
         return False
     allowed = {"kind", "budgetMs"} if value["kind"] == "foreground" else {"kind"}
-    return set(value) <= allowed and ("budgetMs" not in value or _is_budget(value["budgetMs"]))
+    return set(value) <= allowed and ("budgetMs" not in value or is_budget(value["budgetMs"]))
 
 
-def _is_budget(value: Any) -> bool:
+def is_budget(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
 
 

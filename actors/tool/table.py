@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET, Struct
 
-from actors.tool import paths
+from actors.tool import paths, subagent_schema
 from protocol.messages import TextContent, UserContent
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from actors.shell.spill import Spill
 
 _POWERSHELL = ("powershell",) if sys.platform == "win32" else ()
-DEFAULT_TOOLS = ("read", "bash", *_POWERSHELL, "edit", "write", "find", "search", "kill")
+DEFAULT_TOOLS = ("read", "bash", *_POWERSHELL, "edit", "write", "find", "search", "kill", "subagent")
 ABORTED = "Operation aborted"
 
 
@@ -149,7 +149,7 @@ class Tool(Struct, frozen=True):
     """One tool. `parameters` is a JSON schema. `mutates(arguments, cwd)` is the real path of the file whose mutations
     must wait for each other, or `None`; it never raises. `parallel` false makes its whole batch sequential. `fault`
     says why arguments do not go together, before the schema is asked. An `owned` tool leaves its work to the session's
-    tasks, where there are any."""
+    tasks, where there are any; one that `delegates` is first read in a pump, and takes along what the session is."""
 
     name: str
     description: str
@@ -160,6 +160,7 @@ class Tool(Struct, frozen=True):
     parallel: bool = True
     fault: Callable[[dict[str, Any]], str | None] = lambda arguments: None
     owned: bool = False
+    delegates: bool = False
 
 
 def text_output(text: str, details: Any = UNSET) -> ToolOutput:
@@ -236,6 +237,7 @@ def builtin_tools() -> dict[str, Tool]:
             _nothing,
             owned=True,
         ),
+        _subagent_tool(),
         Tool(
             "edit",
             "Change a text file by exact replacements. All of them refer to the file as it was before the call, must "
@@ -314,6 +316,24 @@ def builtin_tools() -> dict[str, Tool]:
     )
     shells = (_shell_tool("powershell"),) if sys.platform == "win32" else ()
     return {tool.name: tool for tool in (*tools, *shells)}
+
+
+def _subagent_tool() -> Tool:
+    def fault(arguments: dict[str, Any]) -> str | None:
+        found: str | None = import_module("actors.tool.subagent_call").fault(arguments)
+        return found
+
+    return Tool(
+        "subagent",
+        subagent_schema.DESCRIPTION,
+        subagent_schema.SNIPPET,
+        subagent_schema.parameters(),
+        _lazy("subagent"),
+        _nothing,
+        fault=fault,
+        owned=True,
+        delegates=True,
+    )
 
 
 def _shell_tool(name: str) -> Tool:

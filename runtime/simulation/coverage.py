@@ -22,7 +22,20 @@ NOT_SENT = {
 }
 """Events that the types know and nobody produces, and why."""
 
+_OF_SUBAGENTS = (
+    "AgentProgress",
+    "AgentsAnswer",
+    "AgentsPlanned",
+    "ArtifactsWritten",
+    "ChildOpened",
+    "ChildRefused",
+    "ChildSaid",
+    "DescribeAgents",
+    "LaunchAgents",
+    "StopAgent",
+)
 NOT_TOLD = {
+    **dict.fromkeys(_OF_SUBAGENTS, "the simulated model starts no subagents"),
     "TaskOverLimit": "told after 5 GiB of output",
     "PromptEnded": "told to OneShot, which stands in Intake's place where nobody drives the program",
     "ExtensionFailed": "the same",
@@ -116,6 +129,10 @@ _PARTS_OF_MAIL = {
     "ToolPlace",
     "ShellPlan",
     "ShellTaskPlan",
+    "AgentPlan",
+    "AgentRefusal",
+    "AgentSlot",
+    "ParentView",
 }
 
 

@@ -15,6 +15,7 @@ from actors.catalog import Catalog
 from actors.clock import Clock
 from actors.intake import Intake
 from actors.mail import (
+    AgentPlan,
     CatalogMail,
     ClockMail,
     MutationDeskMail,
@@ -29,6 +30,7 @@ from actors.mail import (
     ShellMail,
     ShellTaskMail,
     ShellTaskPlan,
+    SubagentMail,
     TaskDeskMail,
     ToolCallMail,
     WriterMail,
@@ -310,7 +312,8 @@ class House:
             task = ShellTask(ref, plan, desk, observer, clock, start, _no_log, lambda: self._now() / 1000 - seconds)
             return self.scheduler.start(task, ref.task_id, desk, ref.task_id)
 
-        return self.scheduler.start(TaskDesk(scope, Budgets(), session, clock, start_task), key, session, key)
+        desk = TaskDesk(scope, Budgets(), session, clock, start_task, _no_subagent)
+        return self.scheduler.start(desk, key, session, key)
 
     def _start_command(self, plan: ShellTaskPlan, task: Address[ShellTaskMail]) -> SimulatedCommand:
         command = SimulatedCommand(plan, task, self.chances.dice(f"command {len(self.commands)}"))
@@ -328,6 +331,10 @@ class House:
 
         shell = self.parts.shell(run.ticket, run.plan, run.home, desk, writer, start_process, _no_spill, self._now)
         return self.scheduler.start(shell, f"shell-{run.ticket.serial}", desk, run.ticket.serial)
+
+
+def _no_subagent(ref: TaskRef, plan: AgentPlan, desk: Address[TaskDeskMail]) -> Child[SubagentMail]:
+    raise RuntimeError("the simulated model starts no subagents")
 
 
 def _no_log() -> tuple[int, str]:

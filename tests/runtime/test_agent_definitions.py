@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from runtime.agent_definitions import BUILT_IN, agents_by_name, load_agents
+from actors.task.definition import by_name
+from runtime.agent_definitions import BUILT_IN, load_agents
 
 
 class Place:
@@ -26,8 +27,7 @@ class Place:
         """Name -> description of all that are not built in, and warnings."""
         where = (str(self.agent), str(cwd or self.project), {"HOME": str(self.home)})
         found, warnings = load_agents(*where, trusted=trusted)
-        named = agents_by_name(*where, trusted=trusted)
-        assert {each.name for each in found} == set(named)
+        named = by_name(found)
         return {name: each.description for name, each in named.items() if each.source != "builtin"}, warnings
 
 

@@ -238,3 +238,17 @@ def test_default_tools_that_are_none_are_named_and_never_leave_nothing(
     lines = [line for line in startup.warnings if "there is no tool" in line]
     assert len(lines) == told
     assert all(line.startswith(f"{bench.agent}/settings.json: defaultTools: ") for line in lines)
+
+
+@pytest.mark.parametrize("folder", [".agents", ".atomic/agents"])
+def test_a_project_brings_agents_only_if_somebody_trusted_it(tmp_path: Path, folder: str) -> None:
+    bench = Bench(tmp_path)
+    (bench.cwd / folder).mkdir(parents=True)
+    (bench.cwd / folder / "a.md").write_text("---\nname: theirs\ndescription: d\n---\nprompt")
+
+    def names(*flags: str) -> set[str]:
+        return {each.name for each in bench.load(*flags).reader.agents(str(bench.cwd))[0]}
+
+    assert names("--approve") - names() == {"theirs"}
+    (bench.agent / "settings.json").write_text(json.dumps({"defaultProjectTrust": "always"}))
+    assert "theirs" in names() and "theirs" not in names("--no-approve")

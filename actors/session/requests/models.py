@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from actors.catalog_view import CatalogView, Defaults
 from actors.mail import Ticket
+from actors.session.fallback import Place
 from actors.session.journal import JournalError
 from actors.session.requests.group import Answers, Group
 from actors.session.requests.thinking import ThinkingRequests
@@ -44,11 +45,27 @@ class ModelRequests(Group):
         choice = setting.catalog.choose(saved, None if fresh else level, setting.defaults, first=first)
         setting.model, setting.level = choice.model, choice.thinking_level
         self._session.fallback = (choice.message, choice.reason)
+        if self._services.place is not None:
+            self._start_at(self._services.place)
+            return
         try:
             if fresh and choice.model is not None:
                 history.append("model_change", provider=choice.model.provider, modelId=choice.model.id)
             if fresh or level is None:
                 history.append("thinking_level_change", thinkingLevel=choice.thinking_level)
+        except JournalError as error:
+            self._services.complain(str(error))
+
+    def _start_at(self, place: Place) -> None:
+        """A subagent's model is decided before it has a session."""
+        history, setting, model = self._history, self._setting, place.model
+        setting.model, setting.level = model, place.level
+        self._session.fallback = (None, None)
+        try:
+            if history.saved_model != (model.provider, model.id):
+                history.append("model_change", provider=model.provider, modelId=model.id)
+            if history.saved_level != place.level or not history.has_level:
+                history.append("thinking_level_change", thinkingLevel=place.level)
         except JournalError as error:
             self._services.complain(str(error))
 

@@ -46,7 +46,6 @@ def test_every_field_is_read() -> None:
         skill="review, test",
         output="report.md",
         defaultReads="a.md, b.md",
-        defaultProgress="true",
     )
     assert definition == AgentDefinition(
         name="team.scout",
@@ -65,7 +64,6 @@ def test_every_field_is_read() -> None:
         skills=("review", "test"),
         output="report.md",
         reads=("a.md", "b.md"),
-        shows_progress=True,
     )
 
 

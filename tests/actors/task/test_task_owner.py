@@ -362,6 +362,30 @@ def test_what_finds_no_room_waits_and_runs_in_the_order_of_admission() -> None:
     assert of(StartTask, owner.reaped(ids[1])) == [StartTask(ids[2])]
 
 
+def test_a_launch_may_allow_fewer_of_its_tasks_at_once_and_holds_nobody_else_up() -> None:
+    owner = TaskOwner("1", room={"agent": Room(running=3)})
+
+    def of_group(name: str, group: str | None, limit: int | None) -> str:
+        return owner.launch(Launch(name, "agent", "a task", name, group=group, group_limit=limit), BACKGROUND, name)[0]
+
+    first, second = of_group("a", "g", 1), of_group("b", "g", 1)
+    other = of_group("c", "h", None)
+    assert [owner.task(each).state for each in (first, second, other)] == ["running", "queued", "running"]
+    owner.cancel(first, "user")
+    assert owner.task(second).state == "queued"  # the first has not stopped yet
+    assert of(StartTask, owner.reaped(first)) == [StartTask(second)]
+
+
+def test_six_tasks_with_four_permits_all_finish() -> None:  # row 79
+    owner = TaskOwner("1", room={"agent": Room(running=4)})
+    ids = [owner.launch(agent(name), BACKGROUND, name)[0] for name in "abcdef"]
+    while running := [each for each in ids if owner.task(each).state == "running"]:
+        assert len(running) <= 4
+        owner.ended(running[0], t.TaskCompleted())
+        owner.reaped(running[0])
+    assert {owner.task(each).state for each in ids} == {"completed"}
+
+
 def test_a_queued_task_that_is_cancelled_never_starts_and_is_told_of_once() -> None:
     owner = TaskOwner("1", room={"agent": Room(running=1)})
     owner.launch(agent("a"), BACKGROUND, "host")

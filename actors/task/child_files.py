@@ -1,0 +1,105 @@
+"""The files of a subagent: the session of its child, and what is kept of its task and its answer.
+
+All of it is read and written in pumps. Child sessions lie in `subagents/<session>/` beside the file of their parent, so
+that no list of sessions shows them; task, answer and facts in `subagent-artifacts/`. A parent in memory has its
+children in memory, and keeps nothing. Source: `tasks.md` 3.2 to 3.4.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from typing import Any
+
+from actors.base import Address, StartPump
+from actors.mail import AgentPlan, ArtifactsWritten, ChildOpened, ChildRefused, SubagentMail
+from actors.session.file import OpenedSession, SessionFileError, Stamps, new_session
+from actors.session.journal import JournalError
+from actors.session.surroundings import Surroundings
+from actors.session.tree import Entry
+from actors.task.delegation import task_text
+from actors.task.fork import fork_lines
+from protocol.codec import encode
+from protocol.entries import read_entry
+
+FOLDER, ARTIFACTS = "subagents", "subagent-artifacts"
+
+
+class ChildFiles:
+    """`surroundings` reads what a child is told besides its task."""
+
+    def __init__(
+        self, start_pump: StartPump, stamps: Stamps, surroundings: Callable[[AgentPlan], Surroundings]
+    ) -> None:
+        self._start_pump = start_pump
+        self._stamps = stamps
+        self._surroundings = surroundings
+
+    def open(self, plan: AgentPlan, to: Address[SubagentMail]) -> None:
+        """Ends with `ChildOpened` or `ChildRefused`."""
+        self._start_pump("subagent-open", lambda: to.tell(self._opened(plan)))
+
+    def keep(self, plan: AgentPlan, text: str, facts: dict[str, Any], to: Address[SubagentMail]) -> None:
+        """Writes the answer and what is known of the run; ends with `ArtifactsWritten`."""
+        self._start_pump("subagent-keep", lambda: to.tell(_kept(plan, text, facts)))
+
+    def _opened(self, plan: AgentPlan) -> ChildOpened | ChildRefused:
+        try:
+            surroundings = self._surroundings(plan)
+            kept = (_write(_artifact(plan, "input.md"), task_text(plan)),) if plan.artifacts else ()
+            return ChildOpened(self._session(plan), surroundings, kept)
+        except (SessionFileError, JournalError, ValueError, OSError) as error:
+            return ChildRefused(_refusal(plan, str(error)))
+        except Exception as error:  # the subagent must not wait for ever
+            return ChildRefused(_refusal(plan, type(error).__name__))
+
+    def _session(self, plan: AgentPlan) -> OpenedSession:
+        parent = plan.parent.path
+        folder = None
+        if parent is not None:
+            folder = os.path.join(os.path.dirname(parent), FOLDER, os.path.basename(parent).removesuffix(".jsonl"))
+        saved = parent if plan.parent.is_saved else None
+        opened = new_session(self._stamps, plan.cwd, folder, parent_session=saved)
+        if plan.context == "fresh":
+            return opened
+        lines = fork_lines(plan.parent.branch)
+        opened.journal.append_all(lines)
+        entries = [Entry(line, head) for line in lines if (head := read_entry(line)) is not None]
+        return OpenedSession(opened.header, entries, opened.journal)
+
+
+def _refusal(plan: AgentPlan, why: str) -> str:
+    kind = "forked subagent session" if plan.context == "fork" else "subagent session"
+    return f"Failed to create {kind}: {why}"
+
+
+def _kept(plan: AgentPlan, text: str, facts: dict[str, Any]) -> ArtifactsWritten:
+    paths: list[str] = []
+    saved = None
+    try:
+        if plan.artifacts:
+            paths.append(_write(_artifact(plan, "output.md"), text))
+            paths.append(_write(_artifact(plan, "meta.json"), encode(facts).decode()))
+        if plan.output is not None and text:
+            saved = _write(plan.output, text, private=False)
+    except OSError as error:
+        return ArtifactsWritten(tuple(paths), None, f"{error.filename}: {error.strerror or error}")
+    return ArtifactsWritten(tuple(paths), saved)
+
+
+def _artifact(plan: AgentPlan, what: str) -> str:
+    """Names of agents come from files: nothing of them may lead elsewhere."""
+    assert plan.parent.path is not None
+    agent = re.sub(r"[^\w.-]", "_", plan.agent.name)
+    place = "" if plan.index is None else f"_{plan.index}"
+    return os.path.join(os.path.dirname(plan.parent.path), ARTIFACTS, f"{plan.run}_{agent}{place}_{what}")
+
+
+def _write(path: str, text: str, *, private: bool = True) -> str:
+    """The path. Raises `OSError`."""
+    os.makedirs(os.path.dirname(path), mode=0o700 if private else 0o777, exist_ok=True)
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600 if private else 0o666)
+    with os.fdopen(fd, "w", encoding="utf-8", errors="replace") as file:
+        file.write(text)
+    return path

@@ -1,0 +1,153 @@
+"""A call of `subagent` made into plans: one for each agent that it launches, or why that one cannot be.
+
+Pure. A call that contradicts itself or names an agent that is not there is refused as a whole, with one text; a slot
+whose folder, model or history is missing is refused by itself, and the others run. Source: `tasks.md` 3.2 and 3.3.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec.structs import replace
+
+from actors.mail import AgentPlan, AgentRefusal, ParentView
+from actors.task.candidates import candidates
+from actors.task.definition import by_name
+from actors.tool.table import ToolFailure
+
+if TYPE_CHECKING:
+    from actors.task.definition import AgentDefinition
+
+MAX_TASKS = 50
+NOT_SAVED = "Forked subagent context requires a persisted parent session."
+NO_LEAF = "Forked subagent context requires a current leaf to fork from."
+BOUNDARY = (
+    "You are a subagent: another agent works with the user and has given you one task. You cannot start subagents and"
+    " nobody answers questions. Do the task, then stop; your last message is all that the other agent gets of it."
+)
+FORK_NOTE = "The conversation before this message is for reference only: it is not yours to go on with. Your task:"
+NOT_FOR_CHILDREN = ("subagent", "kill")
+"""Tools that a child is never given: it may not delegate, and it owns no tasks."""
+
+
+def plans(
+    arguments: dict[str, Any],
+    definitions: list[AgentDefinition],
+    parent: ParentView,
+    cwd: str,
+    run: str,
+    is_folder: Callable[[str], bool],
+) -> tuple[AgentPlan | AgentRefusal, ...]:
+    """One for each agent of the call, in its order. `definitions` come weakest first; `run` names the launch. Raises
+    `ToolFailure`."""
+    known = by_name(definitions)
+    wanted = _wanted(arguments, known)
+    where = os.path.normpath(os.path.join(cwd, arguments["cwd"])) if arguments.get("cwd") else cwd
+    many = len(wanted) > 1 or "tasks" in arguments
+    forks = any(known[each["agent"]].context == "fork" for each in wanted)
+    context: Literal["fresh", "fork"] = arguments.get("context") or ("fork" if forks else "fresh")
+    return tuple(
+        _plan(each, known[each["agent"]], parent, where, context, run, place if many else None, is_folder)
+        for place, each in enumerate(wanted)
+    )
+
+
+def task_text(plan: AgentPlan) -> str:
+    """What the child is asked."""
+    parts = [FORK_NOTE] if plan.context == "fork" else []
+    if plan.reads:
+        parts.append("Read these files first: " + ", ".join(plan.reads))
+    return "\n\n".join([*parts, plan.task])
+
+
+# ---- the call ----------------------------------------------------------------------------------------------------
+
+
+def _wanted(arguments: dict[str, Any], known: Mapping[str, AgentDefinition]) -> list[dict[str, Any]]:
+    """The call's tasks with what the call says for all of them, `count` carried out."""
+    if ("agent" in arguments) == ("tasks" in arguments):
+        raise ToolFailure(f"Provide exactly one mode. Agents: {', '.join(known)}")
+    shared: dict[str, Any] = {
+        name: arguments[name] for name in ("model", "reads", "maxOutput", "artifacts") if name in arguments
+    }
+    if "agent" in arguments:
+        single: dict[str, Any] = {
+            name: arguments[name] for name in ("agent", "task", "output", "outputMode") if name in arguments
+        }
+        _check_agent(arguments["agent"], known, "")
+        return [{**shared, **single}]
+    for number, task in enumerate(arguments["tasks"], 1):
+        _check_agent(task["agent"], known, f" (task {number})")
+    wanted = [{**shared, **task} for task in arguments["tasks"] for _ in range(int(task.get("count") or 1))]
+    if not wanted or len(wanted) > MAX_TASKS:
+        raise ToolFailure(f"Max {MAX_TASKS} tasks" if wanted else "tasks must have at least 1 entry")
+    return wanted
+
+
+def _check_agent(name: str, known: Mapping[str, AgentDefinition], place: str) -> None:
+    if name not in known:
+        raise ToolFailure(f"Unknown agent: {name[:80]}{place}")
+
+
+# ---- one agent ---------------------------------------------------------------------------------------------------
+
+
+def _plan(
+    wanted: dict[str, Any],
+    agent: AgentDefinition,
+    parent: ParentView,
+    where: str,
+    context: Literal["fresh", "fork"],
+    run: str,
+    index: int | None,
+    is_folder: Callable[[str], bool],
+) -> AgentPlan | AgentRefusal:
+    cwd = os.path.normpath(os.path.join(where, wanted.get("cwd") or "."))
+    if not is_folder(cwd):
+        return AgentRefusal("InvalidCwd", f"Working directory does not exist: {cwd}\nCannot run subagents there.")
+    if context == "fork" and not (parent.is_saved and parent.path):
+        return AgentRefusal("InvalidContext", NOT_SAVED)
+    if context == "fork" and not parent.branch:
+        return AgentRefusal("InvalidContext", NO_LEAF)
+    found = candidates(wanted.get("model"), agent, parent)
+    if not found.places:
+        return AgentRefusal("RunnerUnavailable", f"No model is available for {agent.name}: {'; '.join(found.skipped)}")
+    first, *rest = found.places
+    limits = wanted.get("maxOutput") or {}
+    output = wanted.get("output") or agent.output
+    return AgentPlan(
+        agent=agent,
+        task=wanted.get("task") or agent.description,
+        cwd=cwd,
+        context=context,
+        model=first.model,
+        level=first.level,
+        fallback_models=tuple(place.key for place in rest),
+        tools=_tools(agent, parent),
+        parent=parent if context == "fork" else replace(parent, branch=()),  # plans are kept as long as their tasks
+        run=run,
+        index=index,
+        skipped=found.skipped,
+        reads=_reads(wanted, agent),
+        output=os.path.join(cwd, output) if output else None,
+        only_file=wanted.get("outputMode") == "file-only",
+        artifacts=wanted.get("artifacts") is not False and parent.path is not None,
+        max_lines=int(limits.get("lines") or 5000),
+        max_bytes=int(limits.get("bytes") or 204_800),
+    )
+
+
+def _tools(agent: AgentDefinition, parent: ParentView) -> tuple[str, ...]:
+    """Those of the parent, narrowed. A definition gives nothing that the parent does not have."""
+    return tuple(
+        name for name in parent.tools if name not in NOT_FOR_CHILDREN and (agent.tools is None or name in agent.tools)
+    )
+
+
+def _reads(wanted: dict[str, Any], agent: AgentDefinition) -> tuple[str, ...]:
+    reads = wanted.get("reads")
+    if reads is False:
+        return ()
+    return agent.reads if reads is None else tuple(reads)

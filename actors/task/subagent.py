@@ -1,0 +1,288 @@
+"""A subagent: a task that a session of its own works on, in this process.
+
+It owns the child's session, reads what that would tell a client, and settles its acks, so that the child's stream is
+bounded like any other. Nothing of the child's records reaches stdout. It tells its desk three things that do not imply
+each other: that the child has begun, how it ended, and that nothing of it is left. Source: `tasks.md` 3.3 to 3.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol, assert_never
+
+import msgspec
+
+from actors.base import Actor, Address, Child, Down
+from actors.mail import (
+    AgentPlan,
+    AgentProgress,
+    Arm,
+    ArtifactsWritten,
+    ChildOpened,
+    ChildRefused,
+    ChildSaid,
+    ClockMail,
+    Commands,
+    LeftBehind,
+    NoMoreCommands,
+    Retire,
+    SessionGone,
+    SessionMail,
+    StopAgent,
+    SubagentMail,
+    TaskDeskMail,
+    TaskEnded,
+    TaskReaped,
+    TaskSpawned,
+    Tick,
+    Ticket,
+    Write,
+)
+from actors.task.agent_view import AgentView, agent_view
+from actors.task.child_log import ChildLog
+from actors.task.child_road import ChildRoad
+from actors.task.delegation import task_text
+from protocol import commands as c
+from protocol.tasks import TaskFailed, TaskRef, TaskResult
+
+if TYPE_CHECKING:
+    from actors.mail import Remains
+    from actors.session.file import OpenedSession
+    from actors.session.surroundings import Surroundings
+
+PROGRESS_MS = 400
+
+
+class ChildPort(Protocol):
+    """The files of a child, in pumps."""
+
+    def open(self, plan: AgentPlan, to: Address[SubagentMail]) -> None: ...
+    def keep(self, plan: AgentPlan, text: str, facts: dict[str, Any], to: Address[SubagentMail]) -> None: ...
+
+
+StartChild = Callable[
+    [AgentPlan, "OpenedSession", "Surroundings", ChildRoad, Address[SubagentMail]], Child[SessionMail]
+]
+
+
+class Subagent(Actor[SubagentMail]):
+    """`now` is in monotonic seconds."""
+
+    def __init__(
+        self,
+        ref: TaskRef,
+        plan: AgentPlan,
+        desk: Address[TaskDeskMail],
+        clock: Address[ClockMail],
+        files: ChildPort,
+        start_child: StartChild,
+        now: Callable[[], float],
+    ) -> None:
+        self._task_id = ref.task_id
+        self._plan = plan
+        self._desk = desk
+        self._clock = clock
+        self._files = files
+        self._start_child = start_child
+        self._now = now
+        self._log = ChildLog(f"{plan.model.provider}/{plan.model.id}", plan.level)
+        self._child: Child[SessionMail] | None = None
+        self._opened: OpenedSession | None = None
+        self._remains: list[Remains] = []
+        self._artifacts: tuple[str, ...] = ()
+        self._result: TaskResult | None = None
+        self._is_opening = True
+        self._is_ended = self._is_keeping = self._is_stopping = self._alone = self._is_gone = False
+        self._waits_for_tick = self._changed = self._is_told = False
+        self._view = self._shown("", None)
+
+    def begin(self) -> None:
+        self._began = self._now()
+        self._files.open(self._plan, self.me)
+
+    def receive(self, mail: SubagentMail) -> None:
+        match mail:
+            case ChildSaid(Write(records, _, ack)):
+                for record in records:
+                    self._changed = self._log.read(record.line) or self._changed
+                if ack is not None:
+                    ack.settle()
+                self._look()
+            case ChildSaid(SessionGone()):
+                self._lay_down()
+            case ChildSaid(LeftBehind(remains)):
+                self._keep_remains(remains)
+            case ChildSaid():
+                pass  # that it retires, and what it would ask of a shell desk, is nothing to a subagent
+            case ChildOpened():
+                self._begin_child(mail)
+            case ChildRefused(error):
+                self._is_opening = False
+                self._end(TaskFailed("SpawnFailed", error))
+            case ArtifactsWritten():
+                self._is_keeping = False
+                self._tell_outcome(mail)
+            case StopAgent(alone):
+                self._alone = self._alone or alone
+                self._stop()
+            case Tick():
+                self._waits_for_tick = False
+                self._report_if_due()
+            case Down(_, error):
+                self._close_file()
+                self._end(TaskFailed("AgentFailed", f"the session of the subagent failed: {error}"))
+            case _:
+                assert_never(mail)
+        self._leave_when_done()
+
+    def last_words(self, unread: list[SubagentMail]) -> None:
+        """The child goes too: it lets go of its run, and nobody is told."""
+        for mail in unread:
+            if isinstance(mail, ChildSaid) and isinstance(mail.mail, Write) and mail.mail.ack is not None:
+                mail.mail.ack.settle()
+        if self._child is not None:
+            self._child.tell(Retire())
+            self._child.stop()
+        self._kill_remains()
+
+    # -- the child
+
+    def _begin_child(self, mail: ChildOpened) -> None:
+        self._is_opening = False
+        self._artifacts = mail.artifacts
+        self._opened = mail.opened
+        if self._is_stopping:
+            self._close_file()
+            self._end(None)
+            return
+        self._child = self._start_child(self._plan, mail.opened, mail.surroundings, ChildRoad(self.me), self.me)
+        self._desk.tell(TaskSpawned(self._task_id))
+        self._child.tell(Commands(((Ticket(1, b"", "prompt"), c.Prompt(message=task_text(self._plan))),)))
+        self._changed = True
+        self._report_if_due()
+
+    def _look(self) -> None:
+        self._report_if_due()
+        if self._log.is_over:
+            self._end(self._log.outcome)
+
+    def _stop(self) -> None:
+        """The child's run is aborted, its tools are ended, its session lets go."""
+        if not self._is_stopping:
+            self._is_stopping = True
+            if not self._is_opening:
+                self._end(None)
+
+    def _lay_down(self) -> None:
+        """The session has let go of everything: its tools have ended."""
+        if self._child is not None:
+            self._child.stop()
+        self._close_file()
+
+    def _close_file(self) -> None:
+        self._child = None
+        if self._opened is not None:
+            self._opened.journal.close()
+            self._opened = None
+        self._kill_remains()
+
+    def _keep_remains(self, remains: Remains) -> None:
+        """What its commands left in the background lives no longer than the child."""
+        self._remains = [kept for kept in self._remains if kept.close()]
+        self._remains.append(remains)
+        if self._child is None:
+            self._kill_remains()
+
+    def _kill_remains(self) -> None:
+        for remains in self._remains:
+            remains.kill_group_leftovers()
+        self._remains.clear()
+
+    # -- what the desk is told
+
+    def _report_if_due(self) -> None:
+        """At most once in 400 ms, until it is over."""
+        if not self._changed or self._waits_for_tick or self._is_ended:
+            return
+        self._waits_for_tick = True
+        self._clock.tell(Arm("progress", PROGRESS_MS, self.me))
+        self._report()
+
+    def _report(self) -> None:
+        self._changed = False
+        log = self._log
+        self._desk.tell(
+            AgentProgress(self._task_id, log.model, log.level, log.action, log.tools, log.tokens, self._elapsed_ms())
+        )
+
+    def _elapsed_ms(self) -> int:
+        return round((self._now() - self._began) * 1000)
+
+    # -- the end
+
+    def _end(self, result: TaskResult | None) -> None:
+        """With a result it is over; without one it was stopped, and the desk knows why. The child lets go in each
+        case, and what is kept of it is written first, so that the outcome can name it."""
+        if self._is_ended:
+            return
+        self._is_ended = True
+        self._result = result
+        if result is not None:
+            self._report()
+        if self._child is not None:
+            self._child.tell(Retire())
+            self._child.tell(NoMoreCommands())
+        self._is_keeping = True
+        if self._plan.artifacts or self._plan.output is not None:
+            self._files.keep(self._plan, self._log.text, self._facts(), self.me)
+        else:
+            self._is_keeping = False
+            self._tell_outcome(ArtifactsWritten())
+
+    def _tell_outcome(self, kept: ArtifactsWritten) -> None:
+        self._artifacts += kept.paths
+        text = self._log.text if kept.error is None else f"{self._log.text}\n\n[Not saved: {kept.error}]"
+        self._view = self._shown(text, kept.saved_to)
+        if self._result is not None:
+            self._desk.tell(TaskEnded(self._task_id, self._result, self._view))
+        self._is_told = True
+
+    def _shown(self, text: str, saved_to: str | None) -> AgentView:
+        plan = self._plan
+        return agent_view(
+            text,
+            max_lines=plan.max_lines,
+            max_bytes=plan.max_bytes,
+            saved_to=saved_to,
+            only_file=plan.only_file,
+            artifacts=self._artifacts,
+            skipped=plan.skipped,
+        )
+
+    def _facts(self) -> dict[str, Any]:
+        plan, log = self._plan, self._log
+        return {
+            "agent": plan.agent.name,
+            "task": plan.task,
+            "cwd": plan.cwd,
+            "context": plan.context,
+            "model": log.model,
+            "thinking": log.level,
+            "skippedModels": list(plan.skipped),
+            "sessionFile": None if self._opened is None else self._opened.journal.path,
+            "taskId": self._task_id,
+            "result": {"kind": "stopped"} if self._result is None else msgspec.to_builtins(self._result),
+            "toolCount": log.tools,
+            "turnCount": log.turns,
+            "tokenCount": log.tokens,
+            "durationMs": self._elapsed_ms(),
+        }
+
+    def _leave_when_done(self) -> None:
+        """Nothing of it is left: no session, no pump, nothing that its commands started."""
+        is_over = self._is_told and self._child is None and not self._is_keeping
+        if is_over and not self._is_gone:
+            self._is_gone = True
+            self._desk.tell(TaskReaped(self._task_id, self._view))
+        if self._is_gone and self._alone:
+            self.me.stop()

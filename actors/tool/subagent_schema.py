@@ -1,0 +1,83 @@
+"""What the model is told of `subagent`: its description and its parameters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+SNIPPET = "Hand bounded tasks to subagents"
+DESCRIPTION = (
+    "Hand a bounded task to another agent with a context of its own, or several at once with tasks. It runs in the"
+    " background unless wait says foreground: the answer then gives task ids, and a notice brings each result, so go on"
+    " with other work and do not launch it again. At most 4 run at once, others wait in a queue; at most 50 in a call."
+    " Action list names the agents, get shows one; status looks at what was launched, wait waits for one task id, kill"
+    " stops it. Built in are scout (finds things), analyst (explains code), reviewer (reviews) and worker (does a whole"
+    " task, and knows this conversation)."
+)
+ACTIONS = ("list", "get", "status", "wait", "kill")
+
+
+def _text(description: str) -> dict[str, Any]:
+    return {"type": "string", "description": description}
+
+
+def _object(required: tuple[str, ...] = (), /, **properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
+
+
+_OF_EACH: dict[str, dict[str, Any]] = {
+    "model": _text("Model to run on, provider/id or id, with :level for the effort; else the agent's own, else yours"),
+    "reads": {
+        "type": ["array", "boolean"],
+        "items": {"type": "string"},
+        "description": "Files to read first; false for none",
+    },
+    "output": _text("File to save the answer to, relative to the agent's directory"),
+    "outputMode": {
+        "type": "string",
+        "enum": ["inline", "file-only"],
+        "description": "file-only keeps the answer out of the result; needs output",
+    },
+}
+
+
+def parameters() -> dict[str, Any]:
+    """A JSON schema; `actors.tool.subagent_call.fault` holds what it cannot say."""
+    task = _object(
+        ("agent", "task"),
+        agent=_text("Name of the agent"),
+        task=_text("All that it needs to know"),
+        cwd=_text("Directory to work in, relative to that of the call"),
+        count={"type": "integer", "minimum": 1, "maximum": 50, "description": "How many agents to give this task"},
+        **_OF_EACH,
+    )
+    return _object(
+        agent=_text("Name of the agent"),
+        task=_text("What it is to do, with all that it needs to know"),
+        tasks={"type": "array", "items": task, "description": "Several tasks at once, in place of agent and task"},
+        concurrency={
+            "type": "integer",
+            "minimum": 1,
+            "description": "How many of tasks may run at once; 4 if left out",
+        },
+        context={
+            "type": "string",
+            "enum": ["fresh", "fork"],
+            "description": "fork lets the agent know this conversation; else as the agent has it",
+        },
+        agentScope={"type": "string", "enum": ["user", "project", "both"], "description": "Whose agents; both"},
+        cwd=_text("Directory to work in; the working directory if left out"),
+        **_OF_EACH,
+        maxOutput=_object(
+            bytes={"type": "integer", "minimum": 1, "description": "Most bytes of an answer that are shown"},
+            lines={"type": "integer", "minimum": 1, "description": "Most lines of an answer that are shown"},
+        ),
+        artifacts={"type": "boolean", "description": "False keeps no files of the task and its answer"},
+        wait=_object(
+            ("kind",),
+            kind={"type": "string", "enum": ["background", "foreground"]},
+            budgetMs={"type": "number", "minimum": 0, "description": "Milliseconds, foreground only"},
+        ),
+        action={"type": "string", "enum": list(ACTIONS), "description": "Something else than a launch"},
+        id=_text("With action status, wait or kill: the task id"),
+        budgetMs={"type": "number", "minimum": 0, "description": "With action wait: milliseconds to wait at most"},
+    )

@@ -1,0 +1,120 @@
+"""A call of `subagent` made into plans, and what is wrong with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from actors.mail import AgentPlan, AgentRefusal, ParentView
+from actors.task.delegation import MAX_TASKS, NO_LEAF, NOT_SAVED, plans, task_text
+from actors.tool.table import ToolFailure
+from tests.actors.task.agents import agent, parent, plan
+
+KNOWN = [agent("scout", tools=("read", "write", "subagent")), agent("worker", context="fork"), agent("both")]
+
+
+def made(arguments: dict[str, Any], of: ParentView | None = None, folders: str = "") -> tuple[Any, ...]:
+    return plans(arguments, KNOWN, of or parent(), "/project", "r1", lambda path: path.startswith(f"/project{folders}"))
+
+
+def one(of: ParentView | None = None, /, **arguments: Any) -> AgentPlan:
+    (found,) = made({"agent": "both", "task": "t", **arguments}, of)
+    assert isinstance(found, AgentPlan), found
+    return found
+
+
+def refusal(of: ParentView | None = None, /, **arguments: Any) -> AgentRefusal:
+    (found,) = made({"agent": "both", "task": "t", **arguments}, of)
+    assert isinstance(found, AgentRefusal), found
+    return found
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({}, "Provide exactly one mode. Agents: both, scout, worker"),
+        ({"agent": "both", "tasks": []}, "Provide exactly one mode. Agents: both, scout, worker"),
+        ({"agent": "nobody"}, "Unknown agent: nobody"),
+        ({"tasks": [{"agent": "both", "task": "x"}, {"agent": "no", "task": "x"}]}, "Unknown agent: no (task 2)"),
+        ({"tasks": [{"agent": "both", "task": "x", "count": 26}] * 2}, f"Max {MAX_TASKS} tasks"),
+        ({"tasks": []}, "tasks must have at least 1 entry"),
+    ],
+)
+def test_a_call_that_cannot_be_meant_is_refused_as_a_whole(arguments: dict[str, Any], text: str) -> None:
+    with pytest.raises(ToolFailure) as refused:
+        made(arguments)
+    assert str(refused.value) == text
+
+
+def test_tasks_are_counted_and_keep_their_order() -> None:
+    found = made({"tasks": [{"agent": "both", "task": "x", "count": 2}, {"agent": "scout", "task": "y"}]})
+    assert [(each.index, each.agent.name, each.task) for each in found] == [
+        (0, "both", "x"),
+        (1, "both", "x"),
+        (2, "scout", "y"),
+    ]
+    assert one().index is None
+
+
+def test_a_child_has_its_parents_tools_narrowed_and_never_those_of_tasks() -> None:
+    assert one().tools == ("read", "bash")
+    assert one(agent="scout", context="fresh").tools == ("read",)
+
+
+def test_if_one_agent_forks_all_of_the_call_do_unless_it_says_otherwise() -> None:
+    both = {"tasks": [{"agent": "both", "task": "x"}, {"agent": "worker", "task": "x"}]}
+    assert [each.context for each in made(both)] == ["fork", "fork"]
+    assert [each.context for each in made({**both, "context": "fresh"})] == ["fresh", "fresh"]
+    assert one().context == "fresh"
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [({"path": None, "is_saved": False}, NOT_SAVED), ({"is_saved": False}, NOT_SAVED), ({"branch": ()}, NO_LEAF)],
+)
+def test_a_fork_without_a_history_to_fork_is_refused_and_never_made_fresh(fields: Any, text: str) -> None:
+    assert refusal(parent(**fields), context="fork").message == text
+    assert one(parent(**fields)).context == "fresh"
+
+
+def test_a_missing_folder_refuses_its_slot_alone() -> None:
+    found = made({"tasks": [{"agent": "both", "task": "x", "cwd": "../gone"}, {"agent": "both", "task": "x"}]})
+    assert found[0].code == "InvalidCwd" and "does not exist: /gone" in found[0].message
+    assert isinstance(found[1], AgentPlan)
+
+
+def test_the_folder_of_a_task_is_relative_to_that_of_the_call() -> None:
+    (found,) = made({"cwd": "sub", "tasks": [{"agent": "both", "task": "x", "cwd": "deep"}]})
+    assert found.cwd == "/project/sub/deep"
+    assert one(cwd="sub").cwd == "/project/sub"
+
+
+def test_without_any_model_no_child_starts() -> None:
+    found = refusal(parent(model=None), model="x/none")
+    assert found.code == "RunnerUnavailable" and "x/none: no model of that name" in found.message
+
+
+def test_the_others_take_over_in_their_order() -> None:
+    found = one(parent("b/two", "c/three"), model="b/two:low")
+    assert (found.model.id, found.level, found.fallback_models) == ("two", "low", ("a/own:high",))
+
+
+def test_what_a_task_says_comes_before_what_the_call_says_and_that_before_the_definition() -> None:
+    (found,) = made({"reads": ["a"], "model": "a/own:low", "tasks": [{"agent": "both", "task": "x", "reads": False}]})
+    assert (found.reads, found.level) == ((), "low")
+    assert one(reads=["a"]).reads == ("a",)
+
+
+def test_answers_are_kept_unless_they_are_not_wanted_or_there_is_no_folder_for_them() -> None:
+    assert one().artifacts and not one(artifacts=False).artifacts
+    assert not one(parent(path=None)).artifacts
+    assert one(output="a.md", outputMode="file-only").output == "/project/a.md"
+    assert (one(maxOutput={"lines": 3}).max_lines, one(maxOutput={"bytes": 9}).max_bytes) == (3, 9)
+
+
+def test_a_child_is_told_what_to_read_and_that_a_history_is_not_its_own() -> None:
+    assert task_text(plan()) == "find x"
+    text = task_text(plan(context="fork", reads=("a", "b")))
+    assert text.startswith("The conversation before this message is for reference only")
+    assert text.endswith("Read these files first: a, b\n\nfind x")

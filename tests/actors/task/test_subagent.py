@@ -1,0 +1,206 @@
+"""One subagent: outcome and cleanup are two facts, acks are settled, and a stop reaches the child in each phase."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from actors.base import Down
+from actors.mail import (
+    AgentPlan,
+    AgentProgress,
+    ArtifactsWritten,
+    ChildOpened,
+    ChildRefused,
+    ChildSaid,
+    Commands,
+    LeftBehind,
+    NoMoreCommands,
+    Record,
+    Retire,
+    Retired,
+    SessionGone,
+    StopAgent,
+    TaskEnded,
+    TaskReaped,
+    TaskSpawned,
+    Tick,
+    Write,
+)
+from actors.probe import Probe
+from actors.pump import Window
+from actors.session.file import Stamps, new_session
+from actors.session.surroundings import Surroundings
+from actors.task.subagent import Subagent
+from protocol.tasks import TaskCompleted, TaskFailed, TaskRef
+from tests.actors.task.agents import plan
+
+STAMPS = Stamps(lambda: 1, lambda: "01890000-0000-7000-8000-000000000000", lambda: "u")
+DONE = {"role": "assistant", "content": [{"type": "text", "text": "found"}], "stopReason": "stop", "usage": {}}
+
+
+class Left:
+    """Background processes of a command of the child."""
+
+    killed = False
+
+    def close(self) -> bool:
+        return not self.killed
+
+    def kill_group_leftovers(self) -> None:
+        self.killed = True
+
+
+class Bench:
+    """A subagent whose pumps answer by hand."""
+
+    def __init__(self, **fields: Any) -> None:
+        self.desk, self.clock, self.child, self.me = Probe[Any](), Probe[Any](), Probe[Any](), Probe[Any]()
+        self.opened = new_session(STAMPS, "/project", None)
+        self.kept: list[tuple[str, Any]] = []
+        self.agent = Subagent(
+            TaskRef("o", "t", "a", "g"), plan(**fields), self.desk, self.clock, self, self._start, lambda: 0.0
+        )
+        self.agent.me = self.me
+        self.agent.begin()
+
+    def open(self, plan: AgentPlan, to: Any) -> None:
+        assert to is self.me
+
+    def keep(self, plan: AgentPlan, text: str, facts: dict[str, Any], to: Any) -> None:
+        self.kept.append((text, facts["result"]))
+
+    def _start(self, *given: Any) -> Any:
+        return self.child
+
+    def tell(self, *mails: Any) -> list[Any]:
+        """What the desk was told meanwhile, progress apart."""
+        for mail in mails:
+            self.agent.receive(mail)
+        return [mail for mail in self.desk.drain() if not isinstance(mail, AgentProgress)]
+
+    def run(self) -> None:
+        assert self.tell(ChildOpened(self.opened, Surroundings(lambda *_: ""), ("/in",))) == [TaskSpawned("t")]
+        (commands,) = self.child.drain()
+        assert isinstance(commands, Commands) and commands.items[0][1].message == "find x"  # type: ignore[union-attr]
+
+
+def says(*records: dict[str, Any], ack: Any = None) -> ChildSaid:
+    lines = [json.dumps(record, separators=(",", ":")).encode() + b"\n" for record in records]
+    return ChildSaid(Write(tuple(Record(line) for line in lines), ack=ack))
+
+
+ANSWER = says({"type": "message_end", "message": DONE}, {"type": "agent_settled"})
+GONE = ChildSaid(SessionGone(0, 1))
+
+
+def test_the_outcome_waits_for_what_is_kept_and_the_cleanup_for_the_session() -> None:
+    bench = Bench()
+    bench.run()
+    assert bench.tell(ANSWER) == []
+    assert bench.kept == [("found", {"kind": "completed"})]
+    assert bench.child.drain() == [Retire(), NoMoreCommands()]
+    (ended,) = bench.tell(ArtifactsWritten(("/out",)))
+    assert (ended.result, ended.view.text, ended.view.artifacts) == (TaskCompleted(), "found", ("/in", "/out"))
+    assert bench.tell(ChildSaid(Retired(0, {}))) == []
+    assert bench.tell(GONE) == [TaskReaped("t", ended.view)]
+    assert bench.child.stopped and not bench.me.stopped
+
+
+def test_the_cleanup_is_told_after_the_outcome_also_when_the_session_is_gone_first() -> None:
+    bench = Bench()
+    bench.run()
+    assert bench.tell(ANSWER, GONE) == []
+    ended, reaped = bench.tell(ArtifactsWritten())
+    assert isinstance(ended, TaskEnded) and isinstance(reaped, TaskReaped)
+
+
+def test_every_ack_of_the_child_is_settled_and_its_deltas_are_dropped() -> None:
+    bench, window = Bench(), Window(max_bytes=10, max_messages=1)
+    bench.run()
+    for _ in range(3):
+        ack = window.admit(10)  # would wait for ever
+        assert bench.tell(says({"type": "message_update"}, ack=ack)) == []
+
+
+def test_progress_is_told_at_once_and_then_at_most_once_in_400_ms() -> None:
+    bench = Bench()
+    bench.run()
+    bench.tell(Tick("progress"))
+    bench.desk.drain()
+    for number in range(3):
+        start = {"type": "tool_execution_start", "toolCallId": str(number), "toolName": "read", "args": {}}
+        bench.agent.receive(says(start))
+    assert [mail.tools for mail in bench.desk.drain()] == [1]
+    bench.agent.receive(Tick("progress"))
+    assert [mail.tools for mail in bench.desk.drain()] == [3]
+    bench.agent.receive(Tick("progress"))
+    assert bench.desk.drain() == []
+
+
+def test_a_stop_lets_the_child_go_tells_no_outcome_and_then_that_nothing_is_left() -> None:
+    bench = Bench()
+    bench.run()
+    assert bench.tell(StopAgent(), StopAgent()) == []
+    assert bench.child.drain() == [Retire(), NoMoreCommands()]
+    assert bench.kept == [("", {"kind": "stopped"})]
+    assert bench.tell(ANSWER, ArtifactsWritten()) == []  # too late
+    assert [type(mail) for mail in bench.tell(GONE)] == [TaskReaped]
+
+
+def test_a_stop_before_the_child_has_begun_never_starts_it() -> None:
+    bench = Bench(artifacts=False)
+    assert bench.tell(StopAgent()) == []
+    told = bench.tell(ChildOpened(bench.opened, Surroundings(lambda *_: "")))
+    assert [type(mail) for mail in told] == [TaskReaped]
+    assert bench.child.drain() == []
+
+
+def test_a_child_that_cannot_be_opened_has_failed_to_start_and_leaves_nothing() -> None:
+    bench = Bench(artifacts=False)
+    ended, reaped = bench.tell(ChildRefused("no room"))
+    assert ended.result == TaskFailed("SpawnFailed", "no room")
+    assert isinstance(reaped, TaskReaped)
+
+
+def test_the_death_of_the_childs_session_is_an_outcome() -> None:
+    bench = Bench(artifacts=False)
+    bench.run()
+    ended, reaped = bench.tell(Down(0, "KeyError in x.py:1"))
+    assert ended.result == TaskFailed("AgentFailed", "the session of the subagent failed: KeyError in x.py:1")
+    assert isinstance(reaped, TaskReaped)
+
+
+def test_what_the_childs_commands_left_in_the_background_ends_with_it() -> None:
+    bench, early, late = Bench(artifacts=False), Left(), Left()
+    bench.run()
+    bench.tell(ChildSaid(LeftBehind(early)), ANSWER)
+    assert not early.killed
+    bench.tell(GONE, ChildSaid(LeftBehind(late)))
+    assert early.killed and late.killed
+
+
+def test_an_answer_that_could_not_be_saved_is_not_lost() -> None:
+    bench = Bench(output="/x")
+    bench.run()
+    (ended,) = bench.tell(ANSWER, ArtifactsWritten(error="/x: Permission denied"))
+    assert ended.view.shown == "found\n\n[Not saved: /x: Permission denied]"
+
+
+def test_without_a_desk_it_stops_by_itself_once_nothing_is_left() -> None:
+    bench = Bench(artifacts=False)
+    bench.run()
+    bench.tell(StopAgent(alone=True))
+    assert not bench.me.stopped
+    bench.tell(GONE)
+    assert bench.me.stopped
+
+
+def test_its_last_words_free_the_child_and_whoever_waits_for_room() -> None:
+    bench, window, left = Bench(), Window(max_bytes=10, max_messages=1), Left()
+    bench.run()
+    bench.tell(ChildSaid(LeftBehind(left)))
+    bench.agent.last_words([says({"type": "message_update"}, ack=window.admit(10)), Tick("progress")])
+    assert window.admit(10) is not None
+    assert bench.child.drain() == [Retire()] and bench.child.stopped
+    assert left.killed

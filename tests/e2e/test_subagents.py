@@ -1,0 +1,358 @@
+"""Subagents as a client and a model meet them: launches, notices, kills, forks, fallbacks, and nothing left behind."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.driver import Agent
+from conformance.model_server import ModelServer, Request, error, text, tool, tools
+
+Start = Callable[..., Agent]
+Record = dict[str, Any]
+Answer = Callable[[Request], Any]
+
+CHILD = "You are a subagent"
+JOBS = 12
+HELD, FAILING = 0, 5
+
+
+def launch(call: str = "t1", /, **arguments: Any) -> Any:
+    return tool("subagent", arguments, id=call)
+
+
+def is_child(request: Request) -> bool:
+    return CHILD in json.dumps(request.body["system"])
+
+
+def said(request: Request) -> str:
+    """All that the request carries, as one text."""
+    return json.dumps(request.body["messages"], ensure_ascii=False)
+
+
+def result(a: Agent, call: str = "t1") -> Record:
+    ended: Record = a.wait({"type": "tool_execution_end", "toolCallId": call})
+    return ended
+
+
+def told(ended: Record) -> Any:
+    (block,) = ended["result"]["content"]
+    return json.loads(block["text"])
+
+
+def notices(a: Agent) -> list[Record]:
+    return [r["message"] for r in a.records if r["type"] == "message_end" and r["message"]["role"] == "custom"]
+
+
+def has_notices(a: Agent, count: int) -> list[Record]:
+    found = a.until(lambda _: notices(a) if len(notices(a)) >= count else None)
+    assert found, f"{len(notices(a))} of {count} notices"
+    return found
+
+
+def alive(a: Agent, command: str, count: int = 1) -> None:
+    """Waits until so many processes below the program run exactly this."""
+    deadline = time.monotonic() + 20
+    while [process.command for process in a.orphans()].count(command) < count:
+        assert time.monotonic() < deadline, f"no {count} x {command}"
+        a.request("get_state")
+
+
+def settled(a: Agent) -> None:
+    """Waits until no run goes on."""
+    deadline = time.monotonic() + 20
+    while a.request("get_state")["data"]["isStreaming"]:
+        assert time.monotonic() < deadline
+
+
+def parent_and(child: Answer, *first: Any) -> Answer:
+    """Children are answered by `child`, the parent with `first` and then with a word."""
+    waiting = list(first)
+
+    def answer(request: Request) -> Any:
+        if is_child(request):
+            return child(request)
+        return waiting.pop(0) if waiting else text("noted")
+
+    return answer
+
+
+def job_of(request: Request) -> int:
+    return int(said(request).split("job ")[1].split(" ")[0])
+
+
+# ---- many --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.timeout(120)
+def test_many_run_four_at_a_time_while_the_parent_chats_and_each_is_told_once(
+    agent: Start, server: ModelServer, home: Any
+) -> None:
+    go = home.cwd / "go"
+
+    def child(request: Request) -> Any:
+        job = job_of(request)
+        if "tool_result" in said(request):
+            return error(400, message="no such thing") if job == FAILING else text(f"answer of {job}")
+        sleep = "sleep 313" if job == HELD else f"until [ -e {go} ]; do sleep 0.02; done; echo did {job}"
+        return tool("bash", {"command": sleep}, id=f"c{job}")
+
+    tasks = [{"agent": "scout", "task": f"job {job} "} for job in range(JOBS)]
+    server.default = parent_and(child, launch(tasks=tasks))
+    with agent() as a:
+        a.request("set_task_subscription", enabled=True)
+        a.prompt("go")
+        slots = told(result(a))["slots"]
+        assert [slot["ordinal"] for slot in slots] == list(range(JOBS))
+        ids = [slot["outcome"]["observation"]["taskId"] for slot in slots]
+        assert {slot["outcome"]["observation"]["kind"] for slot in slots} == {"yielded"}
+
+        def at_work(records: list[Record]) -> Any:
+            last = {r["task"]["ref"]["taskId"]: r["task"] for r in records if r["type"] == "task_update"}
+            return sum("currentAction" in task for task in last.values()) == 4 or None
+
+        assert a.until(at_work)
+        states = Counter(task["state"] for task in a.request("get_tasks")["data"]["tasks"])
+        assert states == {"running": 4, "queued": JOBS - 4}
+        assert a.prompt("hello", streamingBehavior="followUp")  # the parent is free
+        receipt = a.request("cancel_task", taskId=ids[HELD])["data"]
+        assert receipt["decision"] == "cancellation-requested"
+        go.touch()
+        found = {message["details"]["taskId"]: message for message in has_notices(a, JOBS)}
+        assert sorted(found) == sorted(ids)
+        assert a.orphans("sleep 313", deadline=5) == []
+        statuses = [found[task_id]["details"]["notification"]["status"] for task_id in ids]
+        assert statuses == [{HELD: "stopped", FAILING: "failed"}.get(job, "completed") for job in range(JOBS)]
+        assert "answer of 7" in found[ids[7]]["content"]
+        assert found[ids[7]]["content"].startswith("Subagent scout completed: job 7")
+        assert "no such thing" in found[ids[FAILING]]["content"]
+        settled(a)
+        records = a.request("get_tasks")["data"]["tasks"]
+        assert {record["cleanup"]["kind"] for record in records} == {"reaped"}
+        assert len(notices(a)) == JOBS
+        # no event of a child's session is the client's: its prompts and tools are not there
+        assert {r["toolName"] for r in a.records if r["type"] == "tool_execution_start"} == {"subagent"}
+    (path,) = home.sessions.glob("*.jsonl")
+    with agent("--session", str(path)) as a:
+        again = [m for m in a.request("get_messages")["data"]["messages"] if m["role"] == "custom"]
+        assert sorted(m["details"]["taskId"] for m in again) == sorted(ids)
+        a.none_since({"type": "message_end", "message.role": "custom"}, 0)
+
+
+def test_the_end_of_input_ends_the_children_and_their_commands(agent: Start, server: ModelServer, home: Any) -> None:
+    server.default = parent_and(
+        lambda request: tool("bash", {"command": "sleep 317 & sleep 318"}, id="c"),
+        launch(tasks=[{"agent": "scout", "task": "a", "count": 6}]),
+    )
+    with agent() as a:
+        a.prompt("go")
+        alive(a, "sleep 318", 4)
+        a.close_stdin()
+        assert a.wait_exit() == 0
+        assert a.orphans("sleep 31", deadline=5) == []
+
+
+# ---- one ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_launch_that_is_waited_for_shows_progress_and_returns_the_answer(
+    agent: Start, server: ModelServer, home: Any
+) -> None:
+    (home.cwd / "notes.txt").write_text("here")
+    processes: list[int] = []
+
+    def child(request: Request) -> Any:
+        processes.append(len(a.process_tree()))
+        return text("found it") if "tool_result" in said(request) else tool("ls", {}, id="c1")
+
+    server.default = parent_and(child, launch(agent="scout", task="find the notes", wait={"kind": "foreground"}))
+    with agent() as a:
+        a.prompt("go")
+        ended = result(a)
+        outcome = told(ended)
+        assert outcome["kind"] == "admitted" and outcome["output"] == "found it"
+        assert outcome["observation"]["result"] == {"kind": "completed"}
+        assert ended["result"]["details"]["taskResponse"] == outcome
+        (record,) = ended["result"]["details"]["taskRecords"]
+        assert (record["agentName"], record["model"], record["metrics"]["toolCount"]) == ("scout", "fa/m", 1)
+        updates = [r for r in a.records if r["type"] == "tool_execution_update"]
+        assert updates and all(update["toolCallId"] == "t1" for update in updates)
+        assert sum(r["type"] == "agent_start" for r in a.records) == 1
+        assert notices(a) == []
+        kept = {Path(path).name.rpartition("_")[2]: Path(path).read_text() for path in outcome["artifacts"]}
+        assert (kept["input.md"], kept["output.md"]) == ("find the notes", "found it")
+        meta = json.loads(kept["meta.json"])
+        assert meta["result"] == {"kind": "completed"}
+        header = json.loads(Path(meta["sessionFile"]).read_text().splitlines()[0])
+        assert header["parentSession"] in {str(path) for path in home.sessions.glob("*.jsonl")}
+    first = server.requests[1]
+    assert is_child(first)
+    assert processes == [0, 0]  # the child is no process
+    assert {each["name"] for each in first.body["tools"]} <= {"read", "search", "find", "ls", "bash"}
+
+
+def test_an_abort_stops_a_child_that_the_turn_waits_for_and_what_it_runs(agent: Start, server: ModelServer) -> None:
+    server.default = parent_and(
+        lambda request: tool("bash", {"command": "sleep 319"}, id="c"),
+        launch(agent="scout", task="wait", wait={"kind": "foreground"}),
+    )
+    with agent() as a:
+        a.send("prompt", message="go")
+        alive(a, "sleep 319")
+        a.request("abort")
+        assert told(result(a))["observation"]["result"] == {"kind": "cancelled", "cause": "user"}
+        assert a.orphans("sleep 319", deadline=5) == []
+        assert notices(a) == []
+
+
+def test_a_child_cannot_delegate_and_has_no_tool_for_it(agent: Start, server: ModelServer, home: Any) -> None:
+    (home.agent_dir / "agents").mkdir()
+    (home.agent_dir / "agents" / "all.md").write_text("---\nname: all\ndescription: all tools\n---\nDo it.\n")
+    seen: list[str] = []
+
+    def child(request: Request) -> Any:
+        seen.append(said(request))
+        return text("well") if "tool_result" in seen[-1] else launch("c1", agent="scout", task="more")
+
+    server.default = parent_and(child, launch(agent="all", task="delegate", wait={"kind": "foreground"}))
+    with agent() as a:
+        a.prompt("go")
+        assert told(result(a))["output"] == "well"
+    assert "Subagent delegation is not available inside a subagent." in seen[-1]
+    offered = {each["name"] for each in server.requests[1].body["tools"]}
+    assert "edit" in offered and not offered & {"subagent", "kill"}
+
+
+def test_status_wait_and_kill_know_the_agents_of_this_session_alone(agent: Start, server: ModelServer) -> None:
+    ids: list[str] = []
+
+    def act(action: str) -> Answer:
+        return lambda request: launch(action, action=action, id=ids[0], **({"budgetMs": 0} if action == "wait" else {}))
+
+    steps = [
+        launch(agent="scout", task="hang about"),
+        lambda request: ids.append(_task_id(request)) or act("status")(request),  # type: ignore[func-returns-value]
+        act("wait"),
+        lambda request: tools([("kill", {"id": ids[0]}), ("bash", {"action": "wait", "id": ids[0]})]),
+        act("kill"),
+    ]
+
+    def answer(request: Request) -> Any:
+        if is_child(request):
+            return tool("bash", {"command": "sleep 323"}, id="c")
+        step = steps.pop(0) if steps else text("noted")
+        return step(request) if callable(step) else step
+
+    server.default = answer
+    with agent() as a:
+        a.prompt("go")
+        (described,) = told(result(a, "status"))["tasks"]
+        assert described["task"]["state"] == "running"
+        assert told(result(a, "wait"))["observation"]["kind"] == "yielded"
+        refused = [r["result"]["content"][0]["text"] for r in a.records if r.get("isError")]
+        assert sorted(refused) == ["UnknownTask: UnknownTask", "kill only supports shell tasks"]
+        assert told(result(a, "kill"))["decision"] == "cancellation-requested"
+        (message,) = has_notices(a, 1)
+        assert message["content"].startswith("Subagent scout stopped: hang about")
+        assert a.orphans("sleep 323", deadline=5) == []
+
+
+def _task_id(request: Request) -> str:
+    return said(request).split("task-")[1].split("\\")[0].join(("task-", ""))
+
+
+# ---- context and models ------------------------------------------------------------------------------------------
+
+
+def test_a_fork_knows_the_conversation_but_not_that_it_was_launched(
+    agent: Start, server: ModelServer, home: Any
+) -> None:
+    server.default = parent_and(
+        lambda request: text("did it"),
+        text("blue it is"),
+        launch(agent="worker", task="paint it", model="m2", wait={"kind": "foreground"}),
+    )
+    with agent() as a:
+        a.prompt("the colour is blue")
+        a.prompt("now paint")
+        assert told(result(a))["output"] == "did it"
+    (forked,) = [request for request in server.requests if is_child(request)]
+    assert "the colour is blue" in said(forked) and "now paint" in said(forked)
+    assert "for reference only" in said(forked) and "paint it" in said(forked)
+    assert '"subagent"' not in said(forked)
+    assert forked.body["model"] == "m2"  # whatever the history was said by
+    (path,) = (home.sessions / "subagents").rglob("*.jsonl")
+    assert "the colour is blue" in path.read_text()
+
+
+@pytest.mark.parametrize("task", [{"context": "fork", "agent": "scout"}, {"agent": "worker"}])
+def test_a_fork_of_a_session_in_memory_is_refused(agent: Start, server: ModelServer, task: Any) -> None:
+    server.script(launch(task="x", **task), text("ok"))
+    with agent(session=False) as a:
+        a.prompt("go")
+        ended = result(a)
+        assert ended["isError"]
+        assert told(ended)["reason"]["error"]["message"] == (
+            "Forked subagent context requires a persisted parent session."
+        )
+
+
+def test_a_session_in_memory_has_its_children_in_memory(agent: Start, server: ModelServer, home: Any) -> None:
+    server.script(launch(agent="scout", task="x", wait={"kind": "foreground"}), text("done"), text("ok"))
+    with agent(session=False) as a:
+        a.prompt("go")
+        outcome = told(result(a))
+        assert outcome["output"] == "done" and "artifacts" not in outcome
+    assert list(home.sessions.rglob("*")) == []
+
+
+def test_another_model_takes_over_and_the_record_names_it(agent: Start, server: ModelServer, home: Any) -> None:
+    (home.agent_dir / "agents").mkdir()
+    head = "name: pinned\ndescription: d\nmodel: m2\nfallbackModels: nowhere/x, fo/m"
+    (home.agent_dir / "agents" / "pinned.md").write_text(f"---\n{head}\n---\nDo it.\n")
+    server.script(
+        launch(agent="pinned", task="x", wait={"kind": "foreground"}),
+        error(404, message="model: no such model"),
+        text("from the other"),
+        text("ok"),
+    )
+    with agent() as a:
+        a.prompt("go")
+        ended = result(a)
+        outcome = told(ended)
+        assert outcome["output"] == "from the other"
+        assert outcome["skippedModels"] == ["nowhere/x: no model of that name is available"]
+        (record,) = ended["result"]["details"]["taskRecords"]
+        assert record["model"] == "fo/m"
+    assert [request.body["model"] for request in server.requests] == ["m", "m2", "m", "m"]
+
+
+def test_what_a_call_gets_wrong_is_told_and_nothing_starts(agent: Start, server: ModelServer) -> None:
+    calls = [
+        {"agent": "nobody", "task": "x"},
+        {"tasks": [{"agent": "scout", "task": "x"}, {"agent": "nobody", "task": "y"}]},
+        {"agent": "scout", "chain": []},
+        {"agent": "scout", "task": "x", "cwd": "/no/such/folder"},
+        {"action": "wait", "id": "task-0"},
+    ]
+    server.script(tools(("subagent", call) for call in calls), text("ok"))
+    with agent() as a:
+        a.prompt("go")
+        ended = [r["message"]["content"][0]["text"] for r in a.records if _is_result(r)]
+        assert ended[0] == "Unknown agent: nobody"
+        assert ended[1] == "Unknown agent: nobody (task 2)"
+        assert "chain" in ended[2] and "is not a known property" in ended[2]
+        assert json.loads(ended[3])["reason"]["error"]["code"] == "InvalidCwd"
+        assert ended[4] == "No in-process child found for 'task-0'."
+        assert all(r["message"]["isError"] for r in a.records if _is_result(r))
+        assert a.request("get_tasks")["data"]["tasks"] == []
+
+
+def _is_result(record: Record) -> bool:
+    return record["type"] == "message_end" and record["message"]["role"] == "toolResult"
