@@ -2,18 +2,21 @@
 
 Owns the command line of the kit. Each subcommand is a module with `add_arguments(parser)` and `run(options) -> int`,
 imported when it is asked for. Exit codes: 0 all is well, 1 the program under test differs, 2 the call or the kit is
-wrong.
+wrong, 128 + N ended by the signal N.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import os
+import signal
 import sys
 from collections.abc import Sequence
 
 from conformance.fault import KitError
 
+PROG = "atomic-conformance"
 # subcommand -> (module, what it does)
 SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "run": ("conformance.run_command", "play cases against a program and report"),
@@ -34,20 +37,29 @@ class Misuse(Exception):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one subcommand; what follows `--` is the command of the program under test."""
-    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        code = _subcommand(list(sys.argv[1:] if argv is None else argv))
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # whoever reads has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes once more at its end
+        return 128 + signal.SIGPIPE
+    except (Misuse, ValueError, OSError, KitError) as problem:
+        print(f"{PROG}: {problem}", file=sys.stderr)
+        return 2
+    except RecursionError:
+        print(f"{PROG}: a value is nested too deep to be read", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt as stopped:
+        return 128 + int(getattr(stopped, "number", signal.SIGINT))
+
+
+def _subcommand(words: list[str]) -> int:
     own, command = _split(words)
     wanted = next((word for word in own if not word.startswith("-")), None)
-    parser = _parser(wanted)
-    options = parser.parse_args(own)
+    options = _parser(wanted).parse_args(own)
     options.command = command
-    try:
-        module = importlib.import_module(SUBCOMMANDS[options.subcommand][0])
-        return int(module.run(options))
-    except (Misuse, ValueError, OSError, KitError) as problem:
-        print(f"{parser.prog}: {problem}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        return 130
+    return int(importlib.import_module(SUBCOMMANDS[options.subcommand][0]).run(options))
 
 
 def _split(words: list[str]) -> tuple[list[str], list[str]]:
@@ -59,7 +71,7 @@ def _split(words: list[str]) -> tuple[list[str], list[str]]:
 
 def _parser(wanted: str | None) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="atomic-conformance",
+        prog=PROG,
         allow_abbrev=False,
         description="Holds any program `<cmd> --mode rpc` to the protocol.",
     )

@@ -7,6 +7,7 @@ step that did something, and no record is taken twice.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from conformance.driver import Agent, Record
-from conformance.fault import Fault, KitError, Unmet, missing_record
+from conformance.fault import Fault, KitError, NotStarted, Unmet, missing_record
 from conformance.json_values import ABSENT, same, shorten
 from conformance.names import Names
 from conformance.shapes import match
@@ -80,7 +81,9 @@ class Conversation:
         try:
             self._agent = Agent(command, cwd=cwd, env=env)
         except OSError as problem:
-            raise KitError(f"the command does not start: {problem}") from problem
+            if self.starts or problem.errno == errno.E2BIG:  # it has been started, or the case asks too much
+                raise KitError(f"the command does not start: {problem}") from problem
+            raise NotStarted(problem) from problem
         self.starts.append(len(self._past))
         self._tail = b""
 

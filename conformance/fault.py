@@ -43,6 +43,13 @@ class KitError(Exception):
     """The case or the kit itself is at fault, not the agent."""
 
 
+class NotStarted(KitError):
+    """The command is no program that can be started: no case can be played."""
+
+    def __init__(self, problem: OSError) -> None:
+        super().__init__(f"the command does not start: {problem}")
+
+
 def told(difference: Difference) -> tuple[str, str]:
     """Both sides of a difference, each with the path."""
     where = f"{difference.path}: " if difference.path else ""

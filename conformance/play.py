@@ -32,6 +32,7 @@ class Played(NamedTuple):
     stderr: str
     arguments: list[str]
     seconds: float
+    sent: frozenset[str] = frozenset()  # the types of the commands
 
 
 def play(case: Case, target: Target) -> Played:
@@ -44,7 +45,8 @@ def play(case: Case, target: Target) -> Played:
             faults = _steps(player) or _whole(player)
             faults += [fault for fault in rules.broken(player.talk, target.check) if fault.rule not in case.waive]
             talk = player.talk
-            return Played(faults, talk.records, talk.stderr, player.arguments, time.monotonic() - began)
+            sent = frozenset(one.command for one in talk.sent if one.command is not None)
+            return Played(faults, talk.records, talk.stderr, player.arguments, time.monotonic() - began, sent)
     except (ScriptError, AssertionError) as problem:  # the model server's own faults are of the script
         raise KitError(str(problem)) from problem
     finally:

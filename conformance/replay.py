@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from conformance.answers import read_answers
 from conformance.conversation import sweep
 from conformance.driver import Agent
-from conformance.fault import KitError
+from conformance.fault import KitError, NotStarted
 from conformance.json_values import ABSENT, shorten
 from conformance.model_play import Gates, ModelPlay
 from conformance.model_server import ModelServer
@@ -192,7 +192,7 @@ def _replay(recording: Recording, target: Target, server: ModelServer, root: Pat
     try:
         agent = Agent(command, cwd=stage.cwd, env=stage.environment({}, stage.names))
     except OSError as problem:
-        raise KitError(f"the command does not start: {problem}") from problem
+        raise NotStarted(problem) from problem
     run = _Replay(recording, target, agent, gates, ignore)
     try:
         run.run()

@@ -9,6 +9,7 @@ from pathlib import Path
 from conformance.compare import as_text, compare
 from conformance.recording import read_recording, write_recording
 from conformance.replay import replay
+from conformance.stop import stoppable
 from conformance.target_options import add_target_arguments, read_target
 
 
@@ -23,7 +24,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """0 when both conversations are the same, 1 when not."""
     recording = read_recording(options.recording)
-    replayed = replay(recording, read_target(options), options.ignore)
+    target = read_target(options)
+    with stoppable():
+        replayed = replay(recording, target, options.ignore)
     if options.write:
         with options.write.open("wb") as out:
             write_recording(out, recording._replace(command=tuple(options.command), lines=replayed.lines))

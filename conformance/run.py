@@ -13,11 +13,11 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib import resources
 from pathlib import Path
 
-from conformance.fault import KitError
+from conformance.fault import KitError, NotStarted
 from conformance.play import play
 from conformance.player import Target
 from conformance.transcript import Case, read_case, read_cases
-from conformance.verdict import Verdict, judge, lacking, late_needs, settle
+from conformance.verdict import Verdict, is_final, judge, lacking, late_needs, settle
 
 Tell = Callable[[Verdict], None]
 
@@ -48,12 +48,14 @@ def default_jobs() -> int:
 
 
 def run_case(case: Case, target: Target, wanted: Collection[str] = ()) -> Verdict:
-    """Play and judge. A fault of the kit is a verdict too. `wanted` as for `judge`."""
+    """Play and judge. A fault of the kit is a verdict too; only NotStarted is raised. `wanted` as for `judge`."""
     absent = lacking(case, target.profile.lacks)
     if absent is not None:
         return absent
     try:
         return judge(case, play(case, target), wanted)
+    except NotStarted:
+        raise
     except KitError as problem:
         return Verdict(case, "error", str(problem), (), 0.0)
     except Exception as problem:  # one broken case must not hide the others
@@ -62,14 +64,21 @@ def run_case(case: Case, target: Target, wanted: Collection[str] = ()) -> Verdic
 
 
 def run(cases: Iterable[Case], target: Target, jobs: int, tell: Tell = lambda verdict: None) -> list[Verdict]:
-    """All verdicts. `tell` is called with each as it is reached, from several threads."""
+    """All verdicts. `tell` is called with each as it is reached, from several threads; with those that other cases may
+    still change, at the end. NotStarted ends the run."""
     all_ = list(cases)
     wanted = late_needs(all_)
 
     def one(case: Case) -> Verdict:
         verdict = run_case(case, target, wanted)
-        tell(verdict)
+        if is_final(verdict):
+            tell(verdict)
         return verdict
 
     with ThreadPoolExecutor(max_workers=jobs) as pool:
-        return settle(pool.map(one, all_))
+        reached = list(pool.map(one, all_))
+    settled = settle(reached)
+    for before, after in zip(reached, settled, strict=True):
+        if not is_final(before):
+            tell(after)
+    return settled

@@ -11,6 +11,7 @@ from conformance import report
 from conformance.cli import Misuse
 from conformance.run import chosen, default_jobs
 from conformance.run import run as run_cases
+from conformance.stop import stoppable
 from conformance.target_options import add_target_arguments, read_target
 from conformance.transcript import LEVELS
 from conformance.verdict import Verdict
@@ -54,7 +55,8 @@ def run(options: argparse.Namespace) -> int:
     cases = chosen(options.cases, options.only, options.level)
     if not cases:
         raise Misuse("no case is chosen; `list` shows their names")
-    verdicts = run_cases(cases, target, max(1, options.jobs), _teller(options.quiet))
+    with stoppable():
+        verdicts = run_cases(cases, target, options.jobs, _teller(options.quiet))
     print("\n" + report.as_text(verdicts, options.command), end="", flush=True)
     for kind, file in options.report:
         Path(file).write_text(_REPORTS[kind](verdicts, options.command), encoding="utf-8")

@@ -9,8 +9,11 @@ from pathlib import Path
 
 from conformance.client import ClientError
 from conformance.model_server import ModelServer
+from conformance.player import Target
 from conformance.stage import Stage
+from conformance.stop import stoppable
 from conformance.stress import Load, stress
+from conformance.tally import Tally
 from conformance.target_options import add_target_arguments, read_target
 
 _DEFAULT = Load()
@@ -33,17 +36,22 @@ def run(options: argparse.Namespace) -> int:
     target = read_target(options)
     patience = 3 * target.deadline
     load = Load(options.seed, options.seconds, options.workers, patience, options.memory)
+    with stoppable():
+        tally = _played(target, load)
+    print(tally.as_text(), end="", flush=True)
+    if options.json:
+        Path(options.json).write_text(tally.as_json(), encoding="utf-8")
+    return 1 if tally.violations else 0
+
+
+def _played(target: Target, load: Load) -> Tally:
     root = Path(tempfile.mkdtemp(prefix="stress-"))
     try:
         with ModelServer() as server:
             stage = Stage(root, server.url, target.profile, {})
             command = stage.command(target.command, {}, stage.names)
-            tally = stress(command, stage.cwd, stage.environment({}, stage.names), load)
+            return stress(command, stage.cwd, stage.environment({}, stage.names), load)
     except ClientError as problem:
         raise ValueError(str(problem)) from problem
     finally:
         shutil.rmtree(root, ignore_errors=True)
-    print(tally.as_text(), end="", flush=True)
-    if options.json:
-        Path(options.json).write_text(tally.as_json(), encoding="utf-8")
-    return 1 if tally.violations else 0

@@ -1,7 +1,9 @@
 """Verdicts: what one play says about a program. A missing feature is told apart from a fault, and both from our own.
 
 Pure. `passed`: everything held. `failed`: the program did something else. `missing`: it says itself, or shows, that it
-does not have a feature that the case names under `needs`. `error`: the case or the kit is at fault.
+does not have a feature that the case names under `needs`. `error`: the case or the kit is at fault. A command of the
+protocol that is answered `Unknown command` is always missing, also where a refusal is just what the case awaits. What a
+program shows by silence counts only while it speaks: a dead one lacks nothing.
 """
 
 from __future__ import annotations
@@ -14,10 +16,12 @@ from conformance.driver import Record
 from conformance.fault import Fault
 from conformance.play import Played
 from conformance.transcript import Case
+from protocol.commands import COMMAND_NAMES
 
 Outcome = Literal["passed", "failed", "missing", "error"]
 OUTCOMES: tuple[Outcome, ...] = ("passed", "failed", "missing", "error")
 _UNKNOWN_COMMAND = re.compile(r"unknown command", re.IGNORECASE)
+_DEAD = frozenset({"process", "answered", "envelope"})  # the rules that a program which does not work breaks
 _UNKNOWN_FLAG = re.compile(r"unknown|unrecognized|unexpected|invalid", re.IGNORECASE)
 
 
@@ -31,6 +35,9 @@ class Verdict(NamedTuple):
     seconds: float
     seen: frozenset[str] = frozenset()  # which of the wanted `event:` and `field:` features were there
     stderr: str = ""
+    unknown: Mapping[str, str] = {}  # the commands of the protocol that it does not know, and what it answered
+    known: frozenset[str] = frozenset()  # the commands that it answered otherwise
+    speaks: bool = False  # whether it keeps the rules without which silence tells nothing
 
 
 def lacking(case: Case, lacks: Mapping[str, str]) -> Verdict | None:
@@ -42,13 +49,36 @@ def lacking(case: Case, lacks: Mapping[str, str]) -> Verdict | None:
 
 
 def judge(case: Case, played: Played, wanted: Collection[str] = ()) -> Verdict:
-    """The verdict of one play. Needs of the forms `event:` and `field:` are judged when all cases have been played
-    (`settle`); `wanted` are those of all cases."""
+    """The verdict of one play. What needs the records of all cases is judged when they have been played (`settle`);
+    `wanted` are the `late_needs` of all cases."""
     seen = frozenset(need for need in wanted if any(_shows(record, need) for record in played.records))
-    missing = (_missing_command(case, played.records) or _missing_flag(case, played)) if played.faults else None
-    outcome: Outcome = "passed" if not played.faults else "missing" if missing else "failed"
+    unknown, known = _answers(played.records)
+    absent = [error for command, error in unknown.items() if command in {*case.needs, *played.sent}]
+    missing = f"it answers: {absent[0]}" if absent else _missing_flag(case, played) if played.faults else None
+    outcome: Outcome = "missing" if missing else "failed" if played.faults else "passed"
     reason = missing or (played.faults[0].what if played.faults else "")
-    return Verdict(case, outcome, reason, tuple(played.faults), played.seconds, seen, played.stderr)
+    whole = Verdict(case, outcome, reason, tuple(played.faults), played.seconds, seen, played.stderr, unknown, known)
+    return whole._replace(speaks=_speaks(played))
+
+
+def _answers(records: Sequence[Record]) -> tuple[dict[str, str], frozenset[str]]:
+    """The commands of the protocol that a program says it does not know, with its words, and those that it knows."""
+    unknown: dict[str, str] = {}
+    known: set[str] = set()
+    for record in records:
+        command = record.get("command")
+        if record.get("type") != "response" or not isinstance(command, str) or command not in COMMAND_NAMES:
+            continue
+        if record.get("success") is False and _UNKNOWN_COMMAND.search(str(record.get("error"))):
+            unknown.setdefault(command, str(record["error"]))
+        else:
+            known.add(command)
+    return unknown, frozenset(known)
+
+
+def _speaks(played: Played) -> bool:
+    answered = any(record.get("type") == "response" for record in played.records)
+    return answered and not any(fault.rule in _DEAD for fault in played.faults)
 
 
 def late_needs(cases: Iterable[Case]) -> frozenset[str]:
@@ -73,15 +103,6 @@ def _has(value: Any, path: Sequence[str]) -> bool:
     return not path or (isinstance(value, dict) and path[0] in value and _has(value[path[0]], path[1:]))
 
 
-def _missing_command(case: Case, records: Sequence[Record]) -> str | None:
-    for record in records:
-        command = record.get("command")
-        unknown = record.get("type") == "response" and record.get("success") is False
-        if unknown and command in case.needs and _UNKNOWN_COMMAND.search(str(record.get("error"))):
-            return f"it answers: {record['error']}"
-    return None
-
-
 def _missing_flag(case: Case, played: Played) -> str | None:
     if played.records or not _UNKNOWN_FLAG.search(played.stderr):
         return None
@@ -91,14 +112,39 @@ def _missing_flag(case: Case, played: Played) -> str | None:
 
 
 def settle(verdicts: Iterable[Verdict]) -> list[Verdict]:
-    """Failures that come from an event or a field which the program never sent in any case, told as missing."""
+    """Failures that come from what the program never had in any case, told as missing: a command that it does not know
+    anywhere, an event or a field that it never sent."""
     all_ = list(verdicts)
     seen = frozenset().union(*(verdict.seen for verdict in all_))
-    return [_settled(verdict, seen) for verdict in all_]
+    known = frozenset().union(*(verdict.known for verdict in all_))
+    unknown = {
+        command: error
+        for verdict in reversed(all_)
+        for command, error in verdict.unknown.items()
+        if command not in known
+    }
+    return [_settled(verdict, seen, unknown) for verdict in all_]
 
 
-def _settled(verdict: Verdict, seen: frozenset[str]) -> Verdict:
-    never = [need for need in sorted(late_needs([verdict.case])) if need not in seen]
-    if verdict.outcome != "failed" or not never:
+def _settled(verdict: Verdict, seen: frozenset[str], unknown: Mapping[str, str]) -> Verdict:
+    if is_final(verdict):
         return verdict
-    return verdict._replace(outcome="missing", reason=f"it never sends {never[0].partition(':')[2]}")
+    absent = [unknown[need] for need in verdict.case.needs if need in unknown]
+    never = [need for need in sorted(late_needs([verdict.case])) if need not in seen]
+    if not absent and not never:
+        return verdict
+    reason = f"it answers: {absent[0]}" if absent else f"it never sends {never[0].partition(':')[2]}"
+    return verdict._replace(outcome="missing", reason=reason)
+
+
+def is_final(verdict: Verdict) -> bool:
+    """Whether what comes in other cases cannot change it."""
+    if verdict.outcome != "failed" or not verdict.speaks:
+        return True
+    return not any(_is_open(need, verdict) for need in verdict.case.needs)
+
+
+def _is_open(need: str, verdict: Verdict) -> bool:
+    if need.startswith(("event:", "field:")):
+        return need not in verdict.seen
+    return need in COMMAND_NAMES and need not in verdict.known

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -78,6 +81,49 @@ def test_reports_are_written_for_machines(case: str, tmp_path: Path) -> None:
     assert "FAIL settles" in files["text"].read_text()
 
 
+@pytest.mark.parametrize(
+    ("subcommand", "signal_"),
+    [
+        ("run", signal.SIGINT),
+        ("run", signal.SIGTERM),
+        ("run", signal.SIGHUP),
+        ("stress", signal.SIGTERM),
+        ("replay", signal.SIGTERM),
+    ],
+)
+def test_a_signal_that_ends_a_run_leaves_nothing_behind(
+    subcommand: str, signal_: signal.Signals, case: str, tmp_path: Path
+) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    recording = tmp_path / "r.jsonl"
+    recording.write_text('{"recording": 1}\n{"in": {"id": "1", "type": "prompt"}}\n{"end": "stdin"}\n')
+    file = {"run": [case], "stress": [], "replay": [str(recording)]}[subcommand]
+    told = tmp_path / "pid"
+    os.mkfifo(told)
+    stub = "import os, sys; open(sys.argv[1], 'w').write(str(os.getpid())); sys.stdin.read()"
+    words = [
+        sys.executable,
+        "-m",
+        "conformance",
+        subcommand,
+        *file,
+        "--deadline-factor",
+        "0.2",
+        "--",
+        sys.executable,
+        "-c",
+        stub,
+        str(told),
+    ]
+    with subprocess.Popen(words, env={**os.environ, "TMPDIR": str(scratch)}, stdout=subprocess.DEVNULL) as kit:
+        agent_ = int(told.read_text())  # until it runs
+        kit.send_signal(signal_)
+        assert kit.wait(60) == 128 + signal_
+    assert list(scratch.iterdir()) == []
+    assert not Path(f"/proc/{agent_}").exists()
+
+
 MISUSE = [
     (["run"], "what is to be tested stands behind --"),
     (["run", "--only", "no/such", "--", "x"], "no case is chosen"),
@@ -99,8 +145,9 @@ def test_misuse_is_one_line_and_2(words: list[str], told: str, capsys: pytest.Ca
 
 
 def test_a_command_that_does_not_start_is_an_error_of_the_call(case: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*RUN, "--quiet", case, "--", "/no/such/program"]) == 2
-    assert "the command does not start" in capsys.readouterr().out
+    assert main([*RUN, case, case, "--", "/no/such/program"]) == 2
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err.count("the command does not start")) == ("", 1)
 
 
 def test_every_subcommand_has_help(capsys: pytest.CaptureFixture[str]) -> None:
