@@ -76,6 +76,8 @@ def _fits(kind: Any, value: Any) -> bool:
         return isinstance(value, str) and value in get_args(kind)
     if kind is float:
         return isinstance(value, (int, float)) and not isinstance(value, bool) and value - value == 0
+    if kind is int:
+        return isinstance(value, int) and not isinstance(value, bool)
     if origin is tuple:
         return isinstance(value, list)
     if origin is None or origin is dict:

@@ -242,8 +242,11 @@ def get_available_thinking_levels() -> Call[r.LevelList]:
 # ---- compaction and retry ----------------------------------------------------------------------------------------
 
 
-def compact() -> Call[r.CompactionResult]:
-    return _data(c.Compact(), r.CompactionResult, "open")
+def compact(
+    *, compression_ratio: float | None = None, preserve_recent: int | None = None, query: str | None = None
+) -> Call[r.CompactionResult]:
+    command = c.Compact(compression_ratio=compression_ratio, preserve_recent=preserve_recent, query=query)
+    return _data(command, r.CompactionResult, "open")
 
 
 def abort_compaction() -> Call[None]:

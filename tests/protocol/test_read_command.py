@@ -175,6 +175,7 @@ def test_a_type_that_is_no_string_is_told() -> None:
             'navigate_tree: "options.label" must be a string, got 5',
         ),
         ('"type":"refresh_models","timeoutMs":true', 'refresh_models: "timeoutMs" must be a number, got true'),
+        ('"type":"compact","preserve_recent":true', 'compact: "preserve_recent" must be an integer, got true'),
         (
             '"type":"refresh_models","timeoutMs":1e400',
             'refresh_models: "timeoutMs" must be a number, got a number out of range',
