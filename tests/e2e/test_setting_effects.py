@@ -56,7 +56,7 @@ EFFECTS = {
     "defaultThinkingLevel": Effect("medium", "high"),
     "modelThinkingLevels": Effect("medium", "low"),
     "thinkingBudgets": Effect(8192, 3000),
-    "defaultTools": Effect(["bash", "edit", "find", "read", "search", "write"], ["bash", "read", "search"]),
+    "defaultTools": Effect(["bash", "edit", "find", "kill", "read", "search", "write"], ["bash", "read", "search"]),
     "cacheRetention": Effect(True, False),
     "sessionDir": Effect("agent", "home"),
     "shellPath": Effect("bash", "sh"),
@@ -75,6 +75,9 @@ ELSEWHERE = {
     "queueMode": "tests/runtime/test_settings.py::test_older_names_still_count_and_yield_to_the_newer",
     "retry.maxDelayMs": "tests/runtime/test_settings.py::test_older_names_still_count_and_yield_to_the_newer",
     "fallbackModels": "tests/e2e/test_contract_gaps.py::test_another_model_takes_over_and_the_first_one_comes_back",
+    "tasks.wait.kind": "tests/e2e/test_tasks.py::test_settings_say_how_long_a_command_is_waited_for",
+    "tasks.wait.commandBudgetMs": "tests/e2e/test_tasks.py::test_settings_say_how_long_a_command_is_waited_for",
+    "tasks.wait.agentBudgetMs": "tests/e2e/test_tasks.py::test_settings_say_how_long_a_command_is_waited_for",
     "enabledModels": "tests/e2e/test_models.py::test_a_scope_of_one_is_nothing_to_cycle_through",
     "retry.enabled": "tests/e2e/test_request_settings.py::test_each_limit_of_time_ends_a_request_that_goes_silent",
     "retry.provider.timeoutMs": (

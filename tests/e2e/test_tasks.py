@@ -112,6 +112,30 @@ def test_a_command_over_its_budget_goes_on_and_its_end_is_told_once_to_the_chat_
     assert completions(home) == [("-intent", name), ("", name), ("-ack", name)]
 
 
+@pytest.mark.parametrize(
+    ("wait", "observation"),
+    [({"commandBudgetMs": 50}, "yielded"), ({"commandBudgetMs": 50, "kind": "until-settled"}, "settled")],
+)
+def test_settings_say_how_long_a_command_is_waited_for(
+    agent: Start, server: ModelServer, home: Any, wait: Record, observation: str
+) -> None:
+    home.write_settings({"tasks": {"wait": {"agentBudgetMs": 1, **wait}}})
+    hold = home.cwd / "hold"
+    os.mkfifo(hold)
+    server.script(shell(f"echo early; read go < {hold}; echo late"), text("done"), text("told"))
+    with agent() as a:
+        a.send("prompt", message="go")
+        if observation == "settled":
+            a.wait({"type": "tool_execution_update", "toolCallId": "t1"})
+            hold.write_text("go\n")
+        ended = result(a)
+        details = ended["result"]["details"] or {}
+        assert details.get("observation", {"kind": "settled"})["kind"] == observation
+        if observation == "yielded":
+            hold.write_text("go\n")
+        a.wait({"type": "agent_settled"})
+
+
 def test_what_never_left_the_foreground_is_not_told_and_leaves_nothing_behind(
     agent: Start, server: ModelServer, home: Any
 ) -> None:

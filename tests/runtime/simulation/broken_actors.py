@@ -245,6 +245,28 @@ class Unclosed(Session):
         )
 
 
+class Abandoning(Session):
+    """Leaves its tasks to themselves when it goes."""
+
+    def begin(self) -> None:
+        super().begin()
+        self.tasks.close = lambda: None  # type: ignore[method-assign]
+
+
+class Repeating(Session):
+    """Writes each step of a completion notice twice."""
+
+    def begin(self) -> None:
+        super().begin()
+        write = self.notices._write
+
+        def twice(kind: str, data: dict[str, Any]) -> None:
+            write(kind, data)
+            write(kind, data)
+
+        self.notices._write = twice  # type: ignore[method-assign]
+
+
 class Stuck(SessionDesk):
     """Never says that its sessions are closed."""
 

@@ -37,6 +37,8 @@ BROKEN = [
     ("lost_mail", "after its end", "shell", b.Insistent),
     ("acks", "never acknowledged", "writer", b.Ackless),
     ("files", "which is not there", "session", b.Rootless),
+    ("tasks", "outlives the program", "session", b.Abandoning),
+    ("notices", "-intent", "session", b.Repeating),
     ("secrets", "a credential was written to stderr", "session", b.Talkative),
 ]
 
