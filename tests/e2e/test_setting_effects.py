@@ -56,7 +56,9 @@ EFFECTS = {
     "defaultThinkingLevel": Effect("medium", "high"),
     "modelThinkingLevels": Effect("medium", "low"),
     "thinkingBudgets": Effect(8192, 3000),
-    "defaultTools": Effect(["bash", "edit", "find", "kill", "read", "search", "write"], ["bash", "read", "search"]),
+    "defaultTools": Effect(
+        ["bash", "edit", "find", "kill", "read", "search", "subagent", "write"], ["bash", "read", "search"]
+    ),
     "cacheRetention": Effect(True, False),
     "sessionDir": Effect("agent", "home"),
     "shellPath": Effect("bash", "sh"),
