@@ -92,7 +92,9 @@ def shell(player: Player, step: Step) -> None:
         ["sh", "-c", fill(step.value, player.names)], cwd=player.stage.cwd, capture_output=True, text=True, timeout=60
     )
     if run.returncode:
-        raise Unmet(Fault(f"{shorten(step.value)} failed", step.line, came=(run.stderr or run.stdout)[:300]))
+        said = (run.stderr or run.stdout).strip()[:300]
+        came = f"exit code {run.returncode}" + (f": {said}" if said else ", and it printed nothing")
+        raise Unmet(Fault(f"{shorten(step.value)} failed", step.line, came=came))
     player.compare("what the shell printed", step, run.stdout)
 
 

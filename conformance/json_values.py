@@ -28,5 +28,14 @@ def same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
+def is_hex(value: Any) -> bool:
+    """Whether it is a text of bytes as hexadecimal digits."""
+    try:
+        bytes.fromhex(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
 def join(path: str, key: str) -> str:
     return f"{path}.{key}" if path else key

@@ -12,7 +12,7 @@ from typing import Any
 
 from conformance.json_values import ABSENT, join, same, shorten
 from conformance.matching import CheckShape, Matcher, Matching
-from conformance.names import resolve
+from conformance.names import resolve, times_problem
 
 Problem = Callable[[Any, str, CheckShape], str | None]
 _TYPES: dict[str, Callable[[Any], bool]] = {
@@ -202,7 +202,7 @@ MATCHERS: dict[str, Matcher] = {
     "$bind": Matcher(_bind_problem, _bind),
     "$ref": Matcher(_TEXT, _ref),
     "$times": Matcher(
-        _needs("[count, text]", lambda a: isinstance(a, list) and len(a) == 2 and isinstance(a[0], int)),
+        _needs("[count, text]", lambda a: times_problem(a) is None),
         lambda m, a, value, path: m.compare(resolve({"$times": a}, m.names), value, path),
     ),
     "$json": Matcher(_shape_problem, _json),

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from conformance.json_values import shorten
+from conformance.json_values import is_hex, shorten
 from conformance.model_scripts import (
     Control,
     Delta,
@@ -42,6 +42,19 @@ _PARTS = ("text", "thinking", "tool", "stream_error", *_STEPS)
 _REPLY = ("text", "thinking", "tool", "tools", "parts", "error", "raw", "silent")
 _OPTIONS = ("stop", "usage", "when", "headers", "message", "body", "status", "signature")
 _STOPS = ("stop", "length", "tool", "refusal")
+
+
+_TYPES: Mapping[str, tuple[type | tuple[type, ...], str]] = {
+    "tools": (list, "a list of calls"),
+    "parts": (list, "a list of parts"),
+    "error": (int, "a status such as 529"),
+    "status": (int, "a status such as 200"),
+    "headers": (dict, "an object"),
+    "message": (str, "a string"),
+    "body": ((str, dict), "a string or an object"),
+    "signature": (str, "a string"),
+    "usage": (dict, "an object"),
+}
 
 
 class ScriptError(ValueError):
@@ -75,7 +88,8 @@ class Gates:
 
 
 def _step(value: Json, gates: Gates) -> Step:
-    ((kind, argument),) = _only(value, _STEPS, "a step of a stream").items() if len(value) == 1 else [("", None)]
+    fields = _only(value, _STEPS, "a step of a stream")
+    ((kind, argument),) = fields.items() if len(fields) == 1 else [("", None)]
     if kind == "gate" and isinstance(argument, str):
         return gates[argument]
     if kind == "pause" and isinstance(argument, int | float):
@@ -134,6 +148,8 @@ def _raw(fields: Json, gates: Gates) -> Reply:
         if isinstance(one, str):
             pieces_.append(one.encode("utf-8", "surrogatepass"))
         elif isinstance(one, dict) and one.keys() == {"hex"}:
+            if not is_hex(one["hex"]):
+                raise ScriptError(f"hex is {shorten(one['hex'])}; allowed are pairs of hexadecimal digits")
             pieces_.append(bytes.fromhex(one["hex"]))
         else:
             pieces_.append(_step(one, gates))
@@ -142,6 +158,13 @@ def _raw(fields: Json, gates: Gates) -> Reply:
 
 def _error(fields: Json) -> Reply:
     return error(fields["error"], fields.get("body"), fields.get("headers"), message=fields.get("message", ""))
+
+
+def _usage(value: Any) -> Usage:
+    fields = _only(value, Usage._fields, "usage")
+    if wrong := [name for name, number in fields.items() if type(number) is not int]:
+        raise ScriptError(f"usage: {wrong[0]} is {shorten(fields[wrong[0]])}; allowed is a whole number")
+    return Usage(**fields)
 
 
 def read_reply(value: Any, gates: Gates) -> Reply:
@@ -153,13 +176,16 @@ def read_reply(value: Any, gates: Gates) -> Reply:
         raise ScriptError(f"a reply needs one of {', '.join(_REPLY)}")
     if fields.get("stop", "stop") not in _STOPS:
         raise ScriptError(f"stop is {shorten(fields['stop'])}; allowed are {', '.join(_STOPS)}")
+    for name, (type_, what) in _TYPES.items():
+        if name in fields and (not isinstance(fields[name], type_) or isinstance(fields[name], bool)):
+            raise ScriptError(f"{name} is {shorten(fields[name])}; allowed is {what}")
     if "raw" in fields:
         return _raw(fields, gates)
     if "error" in fields:
         return _error(fields)
     if "silent" in fields:
         return Reply(answers=False)
-    usage = Usage(**_only(fields["usage"], Usage._fields, "usage")) if "usage" in fields else None
+    usage = _usage(fields["usage"]) if "usage" in fields else None
     return Reply(_parts(fields, gates), stop=fields.get("stop"), usage=usage, headers=fields.get("headers"))
 
 
@@ -168,14 +194,14 @@ class ModelPlay:
 
     def __init__(self, replies: Sequence[Any], gates: Gates, names: Names) -> None:
         self._guard = threading.Lock()
-        self._waiting = [(_when(value), read_reply(resolve(value, names), gates)) for value in replies]
+        self._waiting = [(when(value), read_reply(resolve(value, names), gates)) for value in replies]
         self._by_text = TextScript()
         self._scripted = bool(replies)
 
     def __call__(self, request: Request) -> Reply:
         with self._guard:
-            for index, (when, reply) in enumerate(self._waiting):
-                if match(when, request.body, {}).difference is None:
+            for index, (shape, reply) in enumerate(self._waiting):
+                if match(shape, request.body, {}).difference is None:
                     del self._waiting[index]
                     return reply
         if self._scripted:
@@ -183,10 +209,11 @@ class ModelPlay:
         return self._by_text.reply(request.body)
 
 
-def _when(value: Any) -> Any:
-    when = value.get("when", {"$any": True}) if isinstance(value, dict) else {"$any": True}
+def when(value: Any) -> Any:
+    """Which requests a reply answers, as a shape of their body. ScriptError when it is none."""
+    shape = value.get("when", {"$any": True}) if isinstance(value, dict) else {"$any": True}
     try:
-        check_shape(when)
+        check_shape(shape)
     except ShapeError as problem:
         raise ScriptError(f"when: {problem}") from problem
-    return when
+    return shape

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from conformance.cli import Misuse
+from conformance.flag_values import chance, count
 from conformance.mutations import KINDS, Choice, Mutator
 from conformance.relay import Relay, Untouched
 from protocol.lines import LineSplitter
@@ -19,8 +20,10 @@ from protocol.lines import LineSplitter
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "%(prog)s [--seed N] [--chance P] --MUTATION ... -- CMD ..."
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="which records are struck (default: 1)")
-    parser.add_argument("--chance", type=float, default=1.0, metavar="P", help="for each that can be (default: 1, all)")
-    parser.add_argument("--die-after", type=int, metavar="N", help="the agent is killed at its N-th record")
+    parser.add_argument(
+        "--chance", type=chance, default=1.0, metavar="P", help="for each that can be (default: 1, all)"
+    )
+    parser.add_argument("--die-after", type=count, metavar="N", help="the agent is killed at its N-th record")
     for name, kind in KINDS.items():
         if kind.argument:
             parser.add_argument(f"--{name}", action=_Chosen, metavar=kind.argument, help=kind.text)

@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from conformance.json_values import shorten
+
 Names = Mapping[str, Any]
 _HOLE = re.compile(r"\{\{([A-Za-z_]\w*)\}\}")
 
@@ -32,6 +34,27 @@ def resolve(value: Any, names: Names) -> Any:
         count, text = value["$times"]
         return resolve(text, names) * count
     return {fill(key, names): resolve(part, names) for key, part in value.items()}
+
+
+def value_problem(value: Any) -> str | None:
+    """What is wrong with a `$ref` or `$times` in a value that `resolve` is to work out, or nothing."""
+    if isinstance(value, list):
+        return next(filter(None, map(value_problem, value)), None)
+    if not isinstance(value, dict):
+        return None
+    if value.keys() == {"$ref"} and not isinstance(value["$ref"], str):
+        return f"$ref needs a name, not {shorten(value['$ref'])}"
+    if value.keys() == {"$times"} and (problem := times_problem(value["$times"])):
+        return problem
+    return next(filter(None, map(value_problem, value.values())), None)
+
+
+def times_problem(argument: Any) -> str | None:
+    """What is wrong with the argument of `$times`, or nothing."""
+    pair = argument if isinstance(argument, list) and len(argument) == 2 else [None, None]
+    if type(pair[0]) is int and pair[0] >= 0 and isinstance(pair[1], str):
+        return None
+    return f"$times needs [count, text], not {shorten(argument)}"
 
 
 def used_names(value: Any) -> Iterator[str]:

@@ -12,6 +12,11 @@ from typing import Any
 
 import msgspec
 
+from conformance.folders import FOLDERS, check_files
+from conformance.names import used_names, value_problem
+
+_NAMES = (*FOLDERS, "url", "project")
+
 
 class ProfileError(ValueError):
     """A profile that is not there or cannot be read."""
@@ -44,7 +49,7 @@ def read_profile(name_or_path: str) -> Profile:
     file = Path(name_or_path)
     if not file.is_file():
         raise ProfileError(f"no profile {name_or_path!r}: neither a file nor one of {', '.join(sorted(shipped))}")
-    return _parse(file.read_text(encoding="utf-8"), name_or_path)
+    return _parse(file.read_bytes(), name_or_path)
 
 
 def detect_profile(command: Sequence[str]) -> Profile:
@@ -64,9 +69,34 @@ def _shipped() -> dict[str, Profile]:
     return {profile.name: profile for profile in sorted(read, key=lambda profile: profile.name)}
 
 
-def _parse(text: str, where: str) -> Profile:
+def _parse(text: str | bytes, where: str) -> Profile:
     try:
-        return msgspec.json.decode(text, type=Profile)
+        profile = msgspec.json.decode(text, type=Profile)
     except (msgspec.DecodeError, UnicodeError) as problem:
         allowed = ", ".join(Profile.__struct_fields__)
         raise ProfileError(f"{where}: {problem}; the fields are {allowed}") from problem
+    except RecursionError:
+        raise ProfileError(f"{where}: it is nested too deep to be read") from None
+    if wanted := check_files(profile.files):
+        raise ProfileError(f"{where}: files is not {wanted}")
+    _check_names(profile, where)
+    return profile
+
+
+def _check_names(profile: Profile, where: str) -> None:
+    model, session = (*_NAMES, "provider", "model"), (*_NAMES, "provider", "model", "session")
+    known = {
+        "env": _NAMES,
+        "files": (*_NAMES, "models", "settings"),
+        "args": model,
+        "in_memory_args": model,
+        "model_args": model,
+        "session_args": session,
+    }
+    for field, names in known.items():
+        value: Any = getattr(profile, field)
+        inside = list(value) if isinstance(value, tuple) else list(value.values())
+        if wrong := [name for name in used_names(inside) if name not in names]:
+            raise ProfileError(f"{where}: {field} has the name {wrong[0]!r}; known are {', '.join(names)}")
+        if problem := value_problem(inside):
+            raise ProfileError(f"{where}: {field}: {problem}")

@@ -12,14 +12,22 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from conformance.json_values import shorten
+from conformance.json_values import is_hex, shorten
+from conformance.transcript import TOO_DEEP, check_start
+from conformance.verbs import Checker, is_object, is_signal, is_text, is_texts
 
 RECORDING = 1
 # in: a command; in_raw: bytes of the client that are no whole command, as text or {"hex"}; out: a record of the agent;
 # out_raw: a line of its stdout that is no JSON object; err: text of stderr; end: "stdin" or "stdout" was closed;
 # signal: one that was sent; exit: the exit code; note: for readers
 KINDS = ("in", "in_raw", "out", "out_raw", "err", "end", "signal", "exit", "note")
-_HEAD = ("recording", "command", "start", "replies", "note")
+_HEAD: Mapping[str, Checker] = {
+    "recording": lambda value: None,
+    "command": is_texts,
+    "start": check_start,
+    "replies": lambda value: None if isinstance(value, list) else "a list of replies",
+    "note": is_text,
+}
 
 
 class RecordingError(ValueError):
@@ -95,8 +103,12 @@ def read_recording(file: Path) -> Recording:
             str(file), 1, f'the head has "recording": {RECORDING}, not {found}; `convert` reads others'
         )
     head = rows[0][1]
+    number = rows[0][0]
     if unknown := sorted(head.keys() - set(_HEAD)):
-        raise RecordingError(str(file), 1, f"the head has no field {unknown[0]!r}; allowed are {', '.join(_HEAD)}")
+        raise RecordingError(str(file), number, f"the head has no field {unknown[0]!r}; allowed are {', '.join(_HEAD)}")
+    for key, value in head.items():
+        if (problem := _HEAD[key](value)) is not None:
+            raise RecordingError(str(file), number, f"the head: {key} is {shorten(value)}; allowed is {problem}")
     lines = tuple(_line(fields, str(file), number) for number, fields in rows[1:])
     replies = tuple(head["replies"]) if "replies" in head else None
     return Recording(tuple(head.get("command", ())), head.get("start", {}), replies, head.get("note", ""), lines)
@@ -110,6 +122,8 @@ def _rows(text: str, path: str) -> Iterator[tuple[int, dict[str, Any]]]:
             fields = json.loads(row)
         except ValueError as problem:
             raise RecordingError(path, number, f"not JSON: {problem}") from problem
+        except RecursionError:
+            raise RecordingError(path, number, TOO_DEEP) from None
         if not isinstance(fields, dict):
             raise RecordingError(path, number, f"a line is a JSON object, not {shorten(fields)}")
         yield number, fields
@@ -119,7 +133,34 @@ def _line(fields: dict[str, Any], path: str, number: int) -> Line:
     kinds = [key for key in fields if key != "t"]
     if len(kinds) != 1 or kinds[0] not in KINDS:
         raise RecordingError(path, number, f"a line has one of {', '.join(KINDS)}, not {', '.join(kinds) or 'nothing'}")
-    return Line(kinds[0], fields[kinds[0]], fields.get("t"))
+    return _checked(Line(kinds[0], fields[kinds[0]], fields.get("t")), path, number, kinds[0])
+
+
+def _checked(line: Line, path: str, number: int, name: str) -> Line:
+    """The line, if what it holds is of its kind; `name` is what its key is called in the file."""
+    if problem := _VALUES[line.kind](line.value):
+        raise RecordingError(path, number, f"{name} is {shorten(line.value)}; allowed is {problem}")
+    if line.t is not None and type(line.t) not in (int, float):
+        raise RecordingError(path, number, f"t is {shorten(line.t)}; allowed is a number of seconds")
+    return line
+
+
+def _is_raw(value: Any) -> str | None:
+    good = isinstance(value, str) or (isinstance(value, dict) and value.keys() == {"hex"} and is_hex(value["hex"]))
+    return None if good else 'a string or {"hex": "…"}'
+
+
+_VALUES: Mapping[str, Checker] = {
+    "in": is_object,
+    "in_raw": _is_raw,
+    "out": is_object,
+    "out_raw": _is_raw,
+    "err": is_text,
+    "end": lambda value: None if value in ("stdin", "stdout") else '"stdin" or "stdout"',
+    "signal": is_signal,
+    "exit": lambda value: None if value is None or type(value) is int else "an exit code, or null for none",
+    "note": lambda value: None,
+}
 
 
 # ---- the older format ------------------------------------------------------------------------------------------------
@@ -135,16 +176,19 @@ def convert(file: Path) -> Recording:
     for number, fields in _rows(file.read_bytes().decode("utf-8", "replace"), str(file)):
         kind, t = str(fields.get("dir")), fields.get("t")
         value: Any = fields.get("line")
-        if kind == "meta":
+        if kind == "meta" and isinstance(value, dict):
             meta = value
         elif kind == "out-eof":
             lines.append(Line("end", "stdout", t))
-        elif kind == "exit":
-            lines.append(Line("exit", value["rc"], t))
+        elif kind == "exit" and isinstance(value, dict) and "rc" in value:
+            lines.append(_checked(Line("exit", value["rc"], t), str(file), number, "rc"))
+        elif kind in ("meta", "exit"):
+            wanted = "an object" if kind == "meta" else 'an object with the exit code under "rc"'
+            raise RecordingError(str(file), number, f"line is {shorten(value)}; allowed under {kind} is {wanted}")
         elif kind == "note" and value == "closing stdin":
             lines.append(Line("end", "stdin", t))
         elif kind in _OLD_KINDS:
-            lines.append(Line(_OLD_KINDS[kind], value, t))
+            lines.append(_checked(Line(_OLD_KINDS[kind], value, t), str(file), number, "line"))
         else:
             known = ", ".join([*_OLD_KINDS, "meta", "out-eof", "exit"])
             raise RecordingError(str(file), number, f"dir is {shorten(kind)}; allowed are {known}")

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from conformance.compare import as_text, compare
+from conformance.flag_values import must_be_writable
 from conformance.recording import read_recording, write_recording
 from conformance.replay import replay
 from conformance.stop import stoppable
@@ -25,6 +26,8 @@ def run(options: argparse.Namespace) -> int:
     """0 when both conversations are the same, 1 when not."""
     recording = read_recording(options.recording)
     target = read_target(options)
+    if options.write:
+        must_be_writable("--write", options.write)
     with stoppable():
         replayed = replay(recording, target, options.ignore)
     if options.write:

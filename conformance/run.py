@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib import resources
 from pathlib import Path
 
+from conformance.cli import Misuse
 from conformance.fault import KitError, NotStarted
 from conformance.play import play
 from conformance.player import Target
@@ -29,8 +30,11 @@ def shipped_folder() -> Path:
 
 def chosen(paths: Sequence[str], only: Sequence[str], levels: Sequence[str]) -> list[Case]:
     """The shipped cases, or those of the given files and folders, whose name matches a glob of `only` (or lies in a
-    section named there), and whose level is asked for."""
+    section named there), and whose level is asked for. Misuse for a glob that matches none."""
     cases = [case for path in paths or [str(shipped_folder())] for case in _read(Path(path))]
+    for glob in only:
+        if not any(_named(case.name, [glob]) for case in cases):
+            raise Misuse(f"no case is chosen by {glob!r}; `list` shows their names")
     return [case for case in cases if _named(case.name, only) and (not levels or case.level in levels)]
 
 

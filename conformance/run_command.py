@@ -9,11 +9,13 @@ from pathlib import Path
 
 from conformance import report
 from conformance.cli import Misuse
+from conformance.flag_values import count, must_be_writable
+from conformance.profile import Profile
 from conformance.run import chosen, default_jobs
 from conformance.run import run as run_cases
 from conformance.stop import stoppable
 from conformance.target_options import add_target_arguments, read_target
-from conformance.transcript import LEVELS
+from conformance.transcript import LEVELS, Case
 from conformance.verdict import Verdict
 
 _REPORTS: dict[str, Callable[[Sequence[Verdict], Sequence[str]], str]] = {
@@ -26,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("cases", nargs="*", metavar="CASE", help="files or folders of cases (default: those shipped)")
     parser.add_argument("--only", action="append", default=[], metavar="GLOB", help="names of cases, or a section")
     parser.add_argument("--level", action="append", default=[], choices=LEVELS, help="only cases of this level")
-    parser.add_argument("--jobs", type=int, default=default_jobs(), help="cases at a time (default: 2 x cores)")
+    parser.add_argument("--jobs", type=count, default=default_jobs(), help="cases at a time (default: 2 x cores)")
     parser.add_argument(
         "--schema",
         choices=("on", "off", "strict"),
@@ -52,15 +54,27 @@ def run(options: argparse.Namespace) -> int:
     for kind, _ in options.report:
         if kind not in _REPORTS:
             raise Misuse(f"--report {kind}: allowed are {', '.join(_REPORTS)}")
+    for kind, file in options.report:
+        must_be_writable(f"--report {kind}", file)
     cases = chosen(options.cases, options.only, options.level)
     if not cases:
         raise Misuse("no case is chosen; `list` shows their names")
+    _check_lacks(target.profile, cases)
     with stoppable():
         verdicts = run_cases(cases, target, options.jobs, _teller(options.quiet))
     print("\n" + report.as_text(verdicts, options.command), end="", flush=True)
     for kind, file in options.report:
         Path(file).write_text(_REPORTS[kind](verdicts, options.command), encoding="utf-8")
     return _exit_code(verdicts, options.allow_missing)
+
+
+def _check_lacks(profile: Profile, cases: Sequence[Case]) -> None:
+    """What a profile lacks is what some case needs, else it is a slip that would go unseen."""
+    rest = profile.lacks.keys() - {need for case in cases for need in case.needs}
+    if rest:
+        rest -= {need for case in chosen([], [], []) for need in case.needs}
+    if rest:
+        raise Misuse(f"the profile {profile.name} lacks {min(rest)!r}, which no case needs; `show CASE` lists needs")
 
 
 def _exit_code(verdicts: Sequence[Verdict], allow_missing: bool) -> int:

@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from conformance.fault import KitError
+from conformance.folders import FOLDERS
 from conformance.names import fill, resolve
 from conformance.profile import Profile
-from conformance.transcript import FOLDERS
 
 _SUFFIXES = ("_API_KEY", "_PROXY")  # other providers' keys add models; a proxy would see what is for 127.0.0.1
 _LARGE = {"contextWindow": 200_000, "maxTokens": 8000}
@@ -65,8 +66,11 @@ class Stage:
         return self._root / text
 
     def write(self, path: str, content: Any, names: Mapping[str, Any] | None = None, *, append: bool = False) -> None:
-        """Write `content` as the format describes it: text, lines (objects become JSON), hex or json."""
+        """Write `content` as the format describes it: text, lines (objects become JSON), hex or json. KitError for a
+        path that leads out of the folders, also by a link."""
         file = self.path(path)
+        if not file.resolve().is_relative_to(self._root.resolve()):
+            raise KitError(f"{path} is outside of the folders of the case")
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("ab" if append else "wb") as out:
             out.write(_bytes(content, names or self.names))

@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 from conformance.client import ClientError
+from conformance.flag_values import above_zero, count, must_be_writable
 from conformance.model_server import ModelServer
 from conformance.player import Target
 from conformance.stage import Stage
@@ -22,10 +23,10 @@ _DEFAULT = Load()
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "%(prog)s [options] -- CMD ..."
     parser.add_argument("--seed", type=int, default=_DEFAULT.seed, help="what is asked, and when (default: 1)")
-    parser.add_argument("--seconds", type=float, default=_DEFAULT.seconds, help="how long (default: 15)")
-    parser.add_argument("--workers", type=int, default=_DEFAULT.workers, help="how many ask at once (default: 8)")
+    parser.add_argument("--seconds", type=above_zero, default=_DEFAULT.seconds, help="how long (default: 15)")
+    parser.add_argument("--workers", type=count, default=_DEFAULT.workers, help="how many ask at once (default: 8)")
     parser.add_argument(
-        "--memory", type=float, default=_DEFAULT.memory_mib, metavar="MIB", help="allowed (default: 512)"
+        "--memory", type=above_zero, default=_DEFAULT.memory_mib, metavar="MIB", help="allowed (default: 512)"
     )
     parser.add_argument("--json", metavar="FILE", help="the figures, to a file")
     add_target_arguments(parser)
@@ -34,6 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """0 when no promise was broken, 1 when one was, 2 when the agent does not even start."""
     target = read_target(options)
+    if options.json:
+        must_be_writable("--json", options.json)
     patience = 3 * target.deadline
     load = Load(options.seed, options.seconds, options.workers, patience, options.memory)
     with stoppable():

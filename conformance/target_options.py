@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from conformance.cli import Misuse
+from conformance.flag_values import above_zero
 from conformance.player import Target
 from conformance.profile import detect_profile, read_profile
 
@@ -15,7 +16,9 @@ _DEADLINE = 10.0  # seconds for each wait, on a machine that is not starved
 
 def add_target_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--profile", help="atomic, pi, or a file: how the program is told where the model is")
-    parser.add_argument("--deadline-factor", type=float, default=1.0, help="for slow machines: stretches every wait")
+    parser.add_argument(
+        "--deadline-factor", type=above_zero, default=1.0, help="for slow machines: stretches every wait"
+    )
 
 
 def read_target(options: argparse.Namespace) -> Target:

@@ -12,30 +12,41 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from conformance.folders import FOLDERS, check_files
 from conformance.json_values import shorten
-from conformance.names import bound_names, used_names
-from conformance.verbs import AT_THE_END, VERBS, Checker, is_flag, is_object, is_text, is_texts
+from conformance.model_play import Gates, read_reply, when
+from conformance.names import bound_names, resolve, used_names, value_problem
+from conformance.rules import RULES
+from conformance.verbs import AT_THE_END, VERBS, Checker, content_problem, is_flag, is_object, is_text, is_texts
 from protocol.commands import COMMAND_NAMES
 
 FORMAT = 1
+TOO_DEEP = "it is nested too deep to be read"
 LEVELS = ("contract", "reference", "stricter")
-FOLDERS = ("home", "agent", "cwd", "sessions")
 GIVEN_NAMES = frozenset({*FOLDERS, "url", "pid", "project"})
 _LEVEL: Checker = lambda value: None if value in LEVELS else f"one of {', '.join(LEVELS)}"  # noqa: E731
 _FORMAT: Checker = lambda value: None if value == FORMAT else f"{FORMAT}"  # noqa: E731
+_env: Checker = lambda value: (  # noqa: E731
+    None
+    if isinstance(value, dict) and all(one is None or isinstance(one, str) for one in value.values())
+    else "an object of strings, or null to take one away"
+)
 _OR_NULL: Checker = lambda value: None if value is None or isinstance(value, str) else "a string or null"  # noqa: E731
 
 
+def _rules(value: Any) -> str | None:
+    known = {*RULES, "schema"}
+    return is_texts(value) or (None if known.issuperset(value) else f"a list of {', '.join(sorted(known))}")
+
+
 def _files(value: Any) -> str | None:
-    if not isinstance(value, dict) or any(path.partition("/")[0] not in FOLDERS for path in value):
-        return f"an object whose keys are paths that begin with one of {', '.join(FOLDERS)}"
-    return None
+    return check_files(value) or next(filter(None, map(content_problem, value.values())), None)
 
 
 _SHOWS: dict[str, Checker] = {"file": is_text, "heading": is_text, "says": is_text}
 _START: dict[str, Checker] = {
     "args": is_texts,
-    "env": is_object,
+    "env": _env,
     "settings": is_object,
     "models": is_object,
     "provider": is_text,
@@ -51,8 +62,22 @@ _HEADER: dict[str, Checker] = {
     "shows": is_object,
     "needs": is_texts,
     "start": is_object,
-    "waive": is_texts,
+    "waive": _rules,
 }
+
+
+def check_start(value: Any) -> str | None:
+    """What start conditions need instead, or nothing."""
+    if not isinstance(value, dict):
+        return "an object"
+    if unknown := sorted(value.keys() - _START.keys()):
+        return f"an object with {', '.join(_START)}, not {unknown[0]}"
+    if wrong := [name for name in used_names(value) if name not in GIVEN_NAMES]:
+        return f"an object without the name {wrong[0]!r}; known are {', '.join(sorted(GIVEN_NAMES))}"
+    if problem := value_problem(value):
+        return f"an object in which {problem}"
+    problems = ((key, _START[key](inner)) for key, inner in value.items())
+    return next((f"under {key} {problem}" for key, problem in problems if problem), None)
 
 
 class CaseError(ValueError):
@@ -94,7 +119,11 @@ def read_cases(folder: Path) -> list[Case]:
 
 def read_case(file: Path, name: Path | None = None) -> Case:
     """One case from its file; `name` is where it stands below the folder of cases."""
-    text = file.read_bytes().decode("utf-8", "surrogatepass")
+    try:
+        text = file.read_bytes().decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError as problem:
+        line = problem.object.count(b"\n", 0, problem.start) + 1
+        raise CaseError(str(file), line, f"not UTF-8: {problem.reason}") from problem
     return parse_case(text, (name or Path(file.name)).with_suffix("").as_posix(), str(file))
 
 
@@ -102,7 +131,11 @@ def parse_case(text: str, name: str, path: str) -> Case:
     lines = list(_lines(text, path))
     if not lines:
         raise CaseError(path, 1, "the file is empty; its first line is the header")
-    return _Reader(path).read(name, lines)
+    reader = _Reader(path)
+    try:
+        return reader.read(name, lines)
+    except RecursionError:
+        raise CaseError(path, reader.line, TOO_DEEP) from None
 
 
 def _lines(text: str, path: str) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -113,6 +146,8 @@ def _lines(text: str, path: str) -> Iterator[tuple[int, dict[str, Any]]]:
             value = json.loads(line)
         except ValueError as problem:
             raise CaseError(path, number, f"not JSON: {problem}") from problem
+        except RecursionError:
+            raise CaseError(path, number, TOO_DEEP) from None
         if not isinstance(value, dict):
             raise CaseError(path, number, f"a line is a JSON object, not {shorten(value)}")
         yield number, value
@@ -126,6 +161,7 @@ class _Reader:
         self._line = 1
         self._labels: set[str] = set()
         self._names: set[str] = set(GIVEN_NAMES)
+        self._gates = Gates()
 
     def read(self, name: str, lines: Sequence[tuple[int, dict[str, Any]]]) -> Case:
         self._line, header = lines[0]
@@ -134,11 +170,13 @@ class _Reader:
         start = header.get("start", {})
         self._check_fields(start, _START, "start")
         self._check_names(start)
+        self._check_value(start, "start")
         replies: list[Any] = []
         steps: list[Step] = []
         for self._line, fields in lines[1:]:
             if "reply" in fields and not steps:
                 self._check_fields(fields, {"reply": lambda value: None}, "a reply")
+                self._check_reply(fields["reply"])
                 replies.append(fields["reply"])
             else:
                 steps.append(self._step(fields))
@@ -150,6 +188,11 @@ class _Reader:
             name, self._path, header["title"], header["level"], header["shows"], needs, start,
             tuple(header.get("waive", ())), tuple(replies), tuple(steps),
         )  # fmt: skip
+
+    @property
+    def line(self) -> int:
+        """Where it is."""
+        return self._line
 
     def _refuse(self, problem: str) -> None:
         raise CaseError(self._path, self._line, problem)
@@ -172,6 +215,22 @@ class _Reader:
                 f"the name {unknown[0]!r} is used before it is bound; known are {', '.join(sorted(self._names))}"
             )
 
+    def _check_value(self, value: Any, what: str) -> None:
+        if problem := value_problem(value):
+            self._refuse(f"{what}: {problem}")
+
+    def _check_reply(self, value: Any) -> None:
+        """A reply is read once, with words in place of the names that only a play knows."""
+        self._names.discard("pid")  # nothing runs yet when replies are read
+        self._check_names(value)
+        self._names.add("pid")
+        self._check_value(value, "a reply")
+        try:
+            when(value)
+            read_reply(resolve(value, {name: f"<{name}>" for name in GIVEN_NAMES}), self._gates)
+        except ValueError as problem:
+            self._refuse(str(problem))
+
     def _step(self, fields: dict[str, Any]) -> Step:
         verbs = [key for key in fields if key in VERBS]
         if "reply" in fields:
@@ -181,6 +240,10 @@ class _Reader:
             self._refuse(f"a step has exactly one verb, not {found}; there are {', '.join(VERBS)}")
         verb = VERBS[verbs[0]]
         self._check_fields(fields, {verbs[0]: verb.value, **verb.options}, f"the step {verbs[0]}", verb.required)
+        if verbs[0] in ("send", "let", "restart", "write"):
+            self._check_value(fields, f"the step {verbs[0]}")
+        if verbs[0] in ("open", "reached") and fields[verbs[0]] not in self._gates:
+            self._refuse(f"no reply has the gate {fields[verbs[0]]!r}")
         self._note_names(verbs[0], fields)
         options = {key: value for key, value in fields.items() if key != verbs[0]}
         return Step(self._line, verbs[0], fields[verbs[0]], options)

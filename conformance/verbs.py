@@ -9,6 +9,9 @@ import signal
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from conformance.folders import INSIDE, is_inside
+from conformance.json_values import is_hex, shorten
+from conformance.names import times_problem
 from conformance.shapes import ShapeError, check_shape, is_matcher
 
 Checker = Callable[[Any], str | None]
@@ -48,12 +51,32 @@ def _is_sequence(value: Any) -> str | None:
 
 def _is_bytes(value: Any) -> bool:
     if isinstance(value, dict):
-        return value.keys() == {"hex"} and isinstance(value["hex"], str)
+        return value.keys() == {"hex"} and is_hex(value["hex"])
     return isinstance(value, str)
 
 
 def _is_commands(value: Any) -> bool:
     return isinstance(value, dict) or (isinstance(value, list) and all(isinstance(one, dict) for one in value))
+
+
+_CONTENT: Mapping[str, Callable[[Any], bool]] = {
+    "text": lambda value: isinstance(value, str),
+    "hex": is_hex,
+    "json": lambda value: True,
+    "lines": lambda value: isinstance(value, list),
+    "$times": lambda value: times_problem(value) is None,
+}
+
+
+def content_problem(value: Any) -> str | None:
+    """What the content of a file needs instead, or nothing."""
+    if isinstance(value, str | list):
+        return None
+    if isinstance(value, dict) and len(value) == 1:
+        ((key, inner),) = value.items()
+        if key in _CONTENT and _CONTENT[key](inner):
+            return None
+    return f"as content a string, a list of lines, or an object with one of {', '.join(_CONTENT)}, not {shorten(value)}"
 
 
 is_object = _needs("an object", lambda value: isinstance(value, dict))
@@ -69,15 +92,12 @@ is_names = _needs(
 is_count = _needs("a whole number above 0", lambda value: type(value) is int and value > 0)
 _is_index = _needs("a number from 1, or -1 for the last", lambda value: type(value) is int and value != 0)
 _is_seconds = _needs("seconds", lambda value: type(value) in (int, float) and value > 0)
-_is_signal = _needs("a signal such as TERM", lambda value: isinstance(value, str) and hasattr(signal, f"SIG{value}"))
+is_signal = _needs("a signal such as TERM", lambda value: isinstance(value, str) and hasattr(signal, f"SIG{value}"))
 _is_stop = _needs("true or a number of bytes", lambda value: value is True or (type(value) is int and value >= 0))
 _commands = _needs("a command or a list of commands", _is_commands)
 _bytes = _needs(
     'a string, {"hex": "…"}, or a list of them',
     lambda value: all(map(_is_bytes, value if isinstance(value, list) else [value])),
-)
-_content = _needs(
-    "a string, a list of lines, or an object with text, hex, json or lines", lambda value: value is not None
 )
 
 _RANGE: Mapping[str, Checker] = {"after": is_name, "before": is_name}
@@ -100,12 +120,12 @@ VERBS: dict[str, Verb] = {
     "stop_reading": Verb(_is_stop),
     "resume_reading": Verb(is_true),
     "close_stdout": Verb(is_true),
-    "signal": Verb(_is_signal, {"lossy": is_flag}),
+    "signal": Verb(is_signal, {"lossy": is_flag}),
     "kill": Verb(is_true),
     "restart": Verb(is_object),
     # what the world does
     "open": Verb(is_name),
-    "write": Verb(is_text, {"content": _content, "append": is_flag}, ("content",)),
+    "write": Verb(_needs(INSIDE, is_inside), {"content": content_problem, "append": is_flag}, ("content",)),
     "shell": Verb(is_text, {"is": is_shape}),
     "let": Verb(is_object),
     "note": Verb(is_text),

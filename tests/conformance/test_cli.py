@@ -127,10 +127,14 @@ def test_a_signal_that_ends_a_run_leaves_nothing_behind(
 MISUSE = [
     (["run"], "what is to be tested stands behind --"),
     (["run", "--only", "no/such", "--", "x"], "no case is chosen"),
+    (["run", "--only", "framing", "--only", "framing/nope", "--", "x"], "no case is chosen by 'framing/nope'"),
+    (["list", "--only", "framing", "--only", "nope"], "no case is chosen by 'nope'"),
     (["run", "nowhere.jsonl", "--", "x"], "nowhere.jsonl"),
+    (["run", "--report", "json", "/nope/x.json", "--", "x"], "--report json /nope/x.json: No such file"),
+    (["stress", "--json", "/nope/x.json", "--", "x"], "--json /nope/x.json: No such file"),
     (["run", "--report", "html", "f", "--", "x"], "--report html: allowed are text, json, junit"),
     (["run", "--profile", "nobody", "--", "x"], "no profile 'nobody': neither a file nor one of atomic, pi"),
-    (["show", "no/such"], "no case 'no/such'"),
+    (["show", "no/such"], "no case is chosen by 'no/such'"),
     (["replay", "nowhere", "--", "x"], "nowhere"),
     (["compare", "nowhere", "elsewhere"], "nowhere"),
 ]
@@ -144,10 +148,68 @@ def test_misuse_is_one_line_and_2(words: list[str], told: str, capsys: pytest.Ca
     assert told in printed.err
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run", "--jobs", "0"],
+        ["run", "--deadline-factor", "0"],
+        ["mutate", "--chance", "5"],
+        ["mutate", "--chance", "-1"],
+        ["mutate", "--chance", "nan"],
+        ["mutate", "--die-after", "-3"],
+        ["stress", "--workers", "0"],
+        ["stress", "--seconds", "inf"],
+        ["stress", "--memory", "x"],
+    ],
+    ids=" ".join,
+)
+def test_a_number_out_of_its_range_is_refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([*words, "--", "x"])
+    assert ended.value.code == 2
+    assert f"argument {words[1]}: a " in capsys.readouterr().err
+
+
+def test_where_a_replay_is_written_is_looked_at_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recording = tmp_path / "r.jsonl"
+    recording.write_text('{"recording": 1}\n{"end": "stdin"}\n')
+    assert main(["replay", str(recording), "--write", "/nope/x", "--", "/no/such/program"]) == 2
+    assert "--write /nope/x: No such file" in capsys.readouterr().err
+    assert main(["replay", str(recording), "--write", str(tmp_path / "new"), "--", "/no/such/program"]) == 2
+    assert [file.name for file in tmp_path.iterdir()] == ["r.jsonl"]
+
+
+def test_a_profile_that_lacks_what_no_case_needs_is_refused(
+    case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "mine.json"
+    file.write_text('{"name": "mine", "lacks": {"compact": "x", "persist": "x", "nonsense": "x"}}')
+    assert main([*RUN, "--profile", str(file), case, *agent()]) == 2
+    assert "the profile mine lacks 'nonsense', which no case needs" in capsys.readouterr().err
+
+
 def test_a_command_that_does_not_start_is_an_error_of_the_call(case: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*RUN, case, case, "--", "/no/such/program"]) == 2
     printed = capsys.readouterr()
     assert (printed.out, printed.err.count("the command does not start")) == ("", 1)
+
+
+def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "conformance", "list"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as listing:
+        assert listing.stdout is not None
+        assert listing.stderr is not None
+        listing.stdout.close()
+        assert (listing.stderr.read(), listing.wait(60)) == (b"", 141)
+
+
+def test_an_interrupt_while_a_subcommand_is_imported_has_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(name: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("importlib.import_module", interrupted)
+    assert main(["list"]) == 130
 
 
 def test_every_subcommand_has_help(capsys: pytest.CaptureFixture[str]) -> None:

@@ -204,6 +204,10 @@ def test_entries_of_a_session_file() -> None:
 def test_the_kits_own_commands_print_and_fail() -> None:
     assert played({"shell": "echo hi", "is": "hi\n"}).faults == []
     assert "failed" in only_fault({"shell": "exit 1"})
+    (fault,) = played({"shell": "echo why >&2; exit 3"}).faults
+    assert fault.came == "exit code 3: why"
+    (fault,) = played({"shell": "exit 3"}).faults
+    assert fault.came == "exit code 3, and it printed nothing"
 
 
 def test_an_exit_code_is_awaited() -> None:

@@ -31,6 +31,29 @@ def test_a_profile_is_read_from_a_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("field", "told"),
+    [
+        ('"env": {"A": "{{nope}}"}', "env has the name 'nope'; known are home, agent"),
+        ('"env": {"A": "{{model}}"}', "env has the name 'model'"),
+        ('"session_args": ["{{nope}}"]', "session_args has the name 'nope'"),
+        ('"files": {"agent/a": {"$ref": "nope"}}', "files has the name 'nope'"),
+        ('"files": {"agent/a": {"$ref": 5}}', "files: $ref needs a name, not 5"),
+        ('"files": {"../x": {}}', "files is not an object whose keys are paths"),
+        ('"files": {"agent/../../x": {}}', "and have no .."),
+        ('"files": {"agent/a": ' + "[" * 5000 + "]" * 5000 + "}", "nested too deep"),
+    ],
+    ids=range(8),
+)
+def test_a_name_or_path_that_cannot_be_meant_is_refused(tmp_path: Path, field: str, told: str) -> None:
+    file = tmp_path / "third.json"
+    file.write_text('{"name": "x", ' + field + "}")
+    with pytest.raises(ProfileError) as refused:
+        read_profile(str(file))
+    assert told in str(refused.value)
+    assert "third.json: " in str(refused.value)
+
+
+@pytest.mark.parametrize(
     ("text", "told"),
     [
         ("{", "third.json"),

@@ -55,6 +55,21 @@ def test_bytes_that_are_no_text_survive() -> None:
         ('{"recording": 1}\n\n{"t": 1}', ":3: a line has one of"),
         ('{"recording": 1}\n[]', ":2: a line is a JSON object, not []"),
         ('{"recording": 1}\n{', ":2: not JSON"),
+        ('{"recording": 1}\n{"in": "text"}', ':2: in is "text"; allowed is an object'),
+        ('{"recording": 1}\n{"out": []}', ":2: out is []; allowed is an object"),
+        ('{"recording": 1}\n{"in_raw": {"hex": "zz"}}', ":2: in_raw is"),
+        ('{"recording": 1}\n{"out_raw": 5}', ":2: out_raw is 5; allowed is a string or"),
+        ('{"recording": 1}\n{"err": null}', ":2: err is null; allowed is a string"),
+        ('{"recording": 1}\n{"end": "both"}', ':2: end is "both"; allowed is "stdin" or "stdout"'),
+        ('{"recording": 1}\n{"signal": "TREM"}', ':2: signal is "TREM"'),
+        ('{"recording": 1}\n{"exit": "0"}', ':2: exit is "0"'),
+        ('{"recording": 1}\n{"t": "x", "exit": 0}', ':2: t is "x"; allowed is a number of seconds'),
+        ('{"recording": 1}\n{"in": ' + "[" * 200_000, ":2: it is nested too deep"),
+        ('{"recording": 1, "command": "x"}', ':1: the head: command is "x"; allowed is a list of strings'),
+        ('\n{"recording": 1, "replies": 5}', ":2: the head: replies is 5; allowed is a list of replies"),
+        ('{"recording": 1, "start": {"files": {"cwd/../x": ""}}}', ":1: the head: start is"),
+        ('{"recording": 1, "start": {"args": ["{{nope}}"]}}', "without the name 'nope'"),
+        ('{"recording": 1, "start": {"nope": 1}}', ", not nope"),
     ],
 )
 def test_a_wrong_line_is_named(tmp_path: Path, text: str, told: str) -> None:
@@ -85,6 +100,24 @@ def test_the_older_format_becomes_the_new(tmp_path: Path) -> None:
 def test_a_note_tells_where_stdin_was_closed(tmp_path: Path) -> None:
     recording = converted(tmp_path, ("in", {}), ("note", "closing stdin"), ("out", {}), ("exit", {"rc": 0}))
     assert [line.kind for line in recording.lines] == ["in", "end", "out", "exit"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "told"),
+    [
+        ("in", "text", ':2: line is "text"; allowed is an object'),
+        ("out", [], ":2: line is []; allowed is an object"),
+        ("in-raw", {}, ":2: line is {}; allowed is a string"),
+        ("err", None, ":2: line is null; allowed is a string"),
+        ("meta", "x", ':2: line is "x"; allowed under meta is an object'),
+        ("exit", {}, ":2: line is {}; allowed under exit is an object with the exit code"),
+        ("exit", {"rc": "x"}, ':2: rc is "x"; allowed is an exit code'),
+    ],
+)
+def test_a_line_of_the_older_format_is_refused_by_its_number(tmp_path: Path, kind: str, value: Any, told: str) -> None:
+    with pytest.raises(RecordingError) as refused:
+        converted(tmp_path, ("in", {"type": "abort"}), (kind, value))
+    assert told in str(refused.value)
 
 
 def test_an_unknown_direction_is_refused(tmp_path: Path) -> None:

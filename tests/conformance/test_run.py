@@ -19,10 +19,12 @@ GOOD = [{"send": {"id": "1", "type": "get_state"}}, {"expect": {"type": "respons
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Four cases in two sections; the reply of `b/broken` cannot be read."""
+    """Four cases in two sections; `b/broken` writes outside of its folders."""
     write(tmp_path / "a" / "one.jsonl", "contract", GOOD)
     write(tmp_path / "a" / "two.jsonl", "stricter", GOOD)
-    write(tmp_path / "b" / "broken.jsonl", "contract", [{"reply": {"nonsense": 1}}, *GOOD])
+    write(
+        tmp_path / "b" / "broken.jsonl", "contract", [{"shell": "ln -s / out"}, {"write": "cwd/out/x", "content": ""}]
+    )
     write(tmp_path / "b" / "one.jsonl", "reference", GOOD)
     return tmp_path
 
@@ -62,7 +64,7 @@ def test_verdicts_come_in_the_order_of_the_cases_and_a_broken_case_is_an_error(f
     outcomes = {verdict.case.name: verdict.outcome for verdict in verdicts}
     assert outcomes == {"a/one": "passed", "a/two": "passed", "b/broken": "error", "b/one": "passed"}
     assert list(outcomes) == sorted(told)
-    assert "a reply has no field 'nonsense'" in verdicts[2].reason
+    assert verdicts[2].reason == "cwd/out/x is outside of the folders of the case"
 
 
 def test_nothing_is_left_of_a_run(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

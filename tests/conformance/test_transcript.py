@@ -59,6 +59,12 @@ def test_a_case_is_read_whole() -> None:
         ({"shows": {"file": "a"}}, "shows lacks heading, says"),
         ({"start": {"file": {}}}, "start has no field 'file'"),
         ({"start": {"files": {"/etc/x": "a"}}}, "begin with one of home, agent, cwd, sessions"),
+        ({"start": {"files": {"cwd/../../x": "a"}}}, "begin with one of home, agent, cwd, sessions and have no .."),
+        ({"start": {"files": {"cwd": "a"}}}, "begin with one of home, agent, cwd, sessions"),
+        ({"start": {"files": {"cwd/a": {"hex": "zz"}}}}, "as content a string"),
+        ({"start": {"files": {"cwd/a": {"$times": ["x", 3]}}}}, "as content a string"),
+        ({"start": {"env": {"A": 1}}}, "an object of strings, or null"),
+        ({"waive": ["nope"]}, 'x.jsonl:1: the header: waive is ["nope"]; allowed is a list of answered, answered-once'),
         ({"start": {"args": ["{{nope}}"]}}, "the name 'nope' is used before it is bound"),
     ],
 )
@@ -85,10 +91,52 @@ def test_a_header_is_refused_by_its_field(change: dict[str, Any], told: str) -> 
         ({"order": ["a", "b"]}, "no line has the label 'a'"),
         ({"raw": {"hex": 5}}, "allowed is a string"),
         ({"sequence": [{"many": "x"}]}, "the shape of a record"),
+        ({"raw": {"hex": "zz"}}, 'x.jsonl:2: the step raw: raw is {"hex": "zz"}; allowed is a string'),
+        ({"open": "nogate"}, "x.jsonl:2: no reply has the gate 'nogate'"),
+        ({"reached": "nogate"}, "no reply has the gate 'nogate'"),
+        ({"send": {"type": "x", "message": {"$times": ["x", 3]}}}, "the step send: $times needs [count, text]"),
+        ({"expect": {"type": {"$times": [True, "x"]}}}, "needs [count, text]"),
+        ({"let": {"x": {"$ref": 5}}}, "the step let: $ref needs a name, not 5"),
+        ({"write": "cwd/../../evil", "content": ""}, "allowed is a path below one of home, agent, cwd, sessions"),
+        ({"write": "/etc/evil", "content": ""}, "allowed is a path below one of"),
+        ({"write": "cwd/a", "content": {"hex": "0"}}, "as content a string, a list of lines"),
+        ({"write": "cwd/a", "content": 5}, "as content a string, a list of lines"),
+        ('{"let": {"x": ' + "[" * 3000 + "]" * 3000 + "}}", "x.jsonl:2: it is nested too deep"),
     ],
 )
 def test_a_step_is_refused_by_its_line(line: Any, told: str) -> None:
     assert told in refusal(line)
+
+
+@pytest.mark.parametrize(
+    ("reply", "told"),
+    [
+        ({"txet": "x"}, "x.jsonl:2: a reply has no field 'txet'"),
+        ({"error": "no"}, 'x.jsonl:2: error is "no"; allowed is a status such as 529'),
+        ({"parts": 5}, "parts is 5; allowed is a list of parts"),
+        ({"text": [5]}, "a step of a stream needs an object, not 5"),
+        ({"text": "x", "usage": {"input": "x"}}, 'usage: input is "x"; allowed is a whole number'),
+        ({"raw": [{"hex": "zz"}]}, 'hex is "zz"; allowed are pairs of hexadecimal digits'),
+        ({"text": "x", "when": {"$nope": 1}}, "when: $nope: no such matcher"),
+        ({"text": {"$times": ["x", 3]}}, "a reply: $times needs [count, text]"),
+        ("{{nope}} ", "the name 'nope' is used before it is bound"),
+        ("{{pid}}", "the name 'pid' is used before it is bound"),
+    ],
+)
+def test_a_reply_is_refused_by_its_line(reply: Any, told: str) -> None:
+    assert told in refusal({"reply": reply}, SEND)
+
+
+def test_a_gate_of_a_reply_can_be_opened() -> None:
+    case = parse({"reply": {"text": ["a", {"gate": "held"}]}}, SEND, {"reached": "held"}, {"open": "held"})
+    assert [step.verb for step in case.steps] == ["send", "reached", "open"]
+
+
+def test_a_file_that_is_not_utf8_is_named_with_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "x.jsonl"
+    file.write_bytes(json.dumps(HEADER).encode() + b'\n{"note": "\xff"}\n')
+    with pytest.raises(CaseError, match=r"x\.jsonl:2: not UTF-8"):
+        read_cases(tmp_path)
 
 
 def test_a_label_is_given_once() -> None:
