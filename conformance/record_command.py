@@ -16,6 +16,7 @@ from typing import IO, Any
 
 from conformance.cli import Misuse
 from conformance.masking import Mask
+from conformance.recorded_start import start_of
 from conformance.recording import Line, Recording, raw_value
 from conformance.relay import Relay
 from protocol.lines import LineSplitter
@@ -49,7 +50,8 @@ class Recorder:
         self._guard = threading.Lock()
         self._began = time.monotonic()
         self._failed = False
-        self._put(Recording(tuple(map(mask.text, command)), note=note).head())
+        masked = tuple(map(mask.text, command))
+        self._put(Recording(masked, start_of(masked), note=note).head())
         self.client = _Lines(self, "in", "stdin")
         self.agent = _Lines(self, "out", "stdout")
         self.stderr = _Text(self)

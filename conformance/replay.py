@@ -24,6 +24,7 @@ from conformance.json_values import ABSENT, shorten
 from conformance.model_play import Gates, ModelPlay
 from conformance.model_server import ModelServer
 from conformance.player import Target
+from conformance.recorded_start import with_models
 from conformance.recording import Line, Recording, raw_bytes
 from conformance.stage import Stage
 
@@ -184,7 +185,7 @@ def replay(recording: Recording, target: Target, ignore: Collection[str] = ()) -
 
 
 def _replay(recording: Recording, target: Target, server: ModelServer, root: Path, ignore: Collection[str]) -> Replayed:
-    stage = Stage(root, server.url, target.profile, recording.start)
+    stage = Stage(root, server.url, target.profile, with_models(recording.start, recording.records))
     gates = Gates()
     replies = recording.replies if recording.replies is not None else read_answers(recording.lines).replies
     server.default = ModelPlay(replies, gates, {})

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from conformance.cli import main
 from conformance.client import RpcClient
 from conformance.recording import read_recording
 
@@ -68,6 +69,7 @@ def test_the_head_tells_the_command_and_causes_stand_above_their_effects(atomic:
         assert client.bash("echo hi").result().output == "hi\n"
     recording = read_recording(file)
     assert (list(recording.command), recording.note) == (atomic, "a remark")
+    assert recording.start == {"in_memory": True, "provider": "scripted", "model": "scripted"}
     kinds = [(kind, value.get("id"), value["type"]) for kind, value in lines_of(file) if kind in ("in", "out")]
     assert kinds[:4] == [
         ("in", "c1", "get_state"),
@@ -200,3 +202,14 @@ def test_the_kit_sees_no_difference_between_the_program_and_the_program_behind_i
     only = [word for name in names for word in ("--only", f"lifecycle/{name}")]
     run = subprocess.run([*kit, *only, "--", *behind], cwd=ROOT, capture_output=True, text=True)
     assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_what_is_recorded_is_replayed_without_a_change_by_hand(
+    atomic: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "talk.jsonl"
+    with RpcClient(recording_of(atomic, file)) as client:
+        assert client.prompt("SAY hello").wait().text == "hello"
+    bare = atomic[: atomic.index("--provider")]
+    assert main(["replay", str(file), "--profile", "atomic", "--", *bare]) == 0
+    assert "no difference" in capsys.readouterr().out
