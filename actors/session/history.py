@@ -10,14 +10,12 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from msgspec import UNSET
-
 from actors.session.context import Context, ContextMessage, build_context
 from actors.session.file import OpenedSession
 from actors.session.forking import ForkTexts
 from actors.session.naming import iso_time
 from actors.session.stats import Tally
-from actors.session.tree import Entry, Tree
+from actors.session.tree import Tree
 from actors.session.turn import Said
 from protocol.codec import encode
 from protocol.entries import message_line, read_entry
@@ -87,11 +85,6 @@ class History:
         """A message that the run did not make. With `wait` it joins the context only when the run settles."""
         entry_id = self._append_message(raw)
         (self._waiting if wait else self.messages).append(ContextMessage(raw, entry_id, message))
-
-    def repeat(self, entry: Entry) -> None:
-        """Records the message of `entry` once more, where the leaf is now; a rebuilt context shows it."""
-        assert entry.head.message is not UNSET
-        self._append_message(bytes(entry.head.message))
 
     def settle(self) -> None:
         """The run is over: what waited joins the context."""

@@ -2,7 +2,8 @@
 
 Part of the session actor. The leaf moves when all is known that goes with it: until the summary is there nothing has
 changed, so one that fails or is cancelled leaves the session where it was. Intake holds ordered commands back until the
-move has been answered. What a shell command of the client gave meanwhile goes along: it was said to those who move.
+move has been answered. What a shell command of the client gave meanwhile is recorded on the branch that is
+left, where it was run.
 """
 
 from __future__ import annotations
@@ -33,14 +34,13 @@ _ATTEMPT = SummarizationRetryAttemptStart("branchSummary")
 
 
 class _Move(Struct, frozen=True):
-    """A command under way: where it goes, and from where. `known` counts the entries that there were at its begin."""
+    """A command under way: where it goes, and from where."""
 
     ticket: Ticket
     options: NavigateOptions
     target_id: str
     to: Destination
     left: list[Entry]
-    known: int
 
 
 class _Summary(Struct, frozen=True):
@@ -76,7 +76,7 @@ class Navigation:
         else:
             self._session.background.cancel()
             left = left_behind(tree, command.target_id) if options.summarize else []
-            self._start(_Move(ticket, options, command.target_id, destination(tree, target), left, len(tree)))
+            self._start(_Move(ticket, options, command.target_id, destination(tree, target), left))
 
     def cancel(self) -> bool:
         """Ends a summary, and with it its command; whether there was one."""
@@ -138,7 +138,6 @@ class Navigation:
         """Moves the leaf and appends there. Raises `JournalError`; then the leaf is where it was."""
         tree = self._history.tree
         before, leaf = tree.leaf_id, move.to.leaf_id
-        late = [entry for entry in tree.entries[move.known :] if entry.head.type == "message"]
         if leaf is None:
             tree.reset()
         else:
@@ -148,8 +147,6 @@ class Navigation:
             if summary is not None:
                 labelled = self._history.append("branch_summary", **_fields(leaf, summary))
             self._label(labelled, move.options)
-            for entry in late:
-                self._history.repeat(entry)
         except JournalError:
             tree.leaf_id = before
             raise

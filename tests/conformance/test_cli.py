@@ -116,7 +116,12 @@ def test_a_signal_that_ends_a_run_leaves_nothing_behind(
         stub,
         str(told),
     ]
-    with subprocess.Popen(words, env={**os.environ, "TMPDIR": str(scratch)}, stdout=subprocess.DEVNULL) as kit:
+    usual = signal.signal(signal_, signal.SIG_DFL)  # under nohup, or behind &, it would be ignored by the kit too
+    try:
+        kit = subprocess.Popen(words, env={**os.environ, "TMPDIR": str(scratch)}, stdout=subprocess.DEVNULL)
+    finally:
+        signal.signal(signal_, usual)
+    with kit:
         agent_ = int(told.read_text())  # until it runs
         kit.send_signal(signal_)
         assert kit.wait(60) == 128 + signal_

@@ -165,21 +165,17 @@ def test_a_request_that_dies_is_an_error_of_the_command(bench: Bench) -> None:
     assert leaf(bench) == before
 
 
-@pytest.mark.parametrize(("text", "goes_along"), [("it was nice", True), (" ", False)])
-def test_a_shell_result_in_between_goes_along_and_stays_where_it_was_said(
-    bench: Bench, text: str, goes_along: bool
-) -> None:
-    leave(bench, label="tried")
+@pytest.mark.parametrize(("text", "moves"), [("it was nice", True), (" ", False)])
+def test_a_shell_result_in_between_is_recorded_once_and_where_it_was_run(bench: Bench, text: str, moves: bool) -> None:
+    before, _ = leave(bench, label="tried")
     shell: Probe[Any] = Probe()
     bench.tell(BashFinished(9, BashExecutionMessage("ls", "in between", False, False, 7, 0), shell))
     assert shell.drain() == [BashRecorded(None)], "it is answered at once"
-    left = leaf(bench)
     answer(bench, text)
-    shown = bench.ask("get_messages")["messages"]
-    assert [message.get("output") for message in shown].count("in between") == 1
-    roles = ["user", "assistant", *(["branchSummary"] if goes_along else ["user", "assistant"]), "bashExecution"]
-    assert [message["role"] for message in shown] == roles
-    assert (leaf(bench) != left) is goes_along
+    recorded = [entry for entry in entries(bench) if entry.get("message", {}).get("role") == "bashExecution"]
+    assert [entry["parentId"] for entry in recorded] == [before]
+    roles = [message["role"] for message in bench.ask("get_messages")["messages"]]
+    assert roles == ["user", "assistant", *(["branchSummary"] if moves else ["user", "assistant", "bashExecution"])]
 
 
 @pytest.mark.parametrize("options", [{"label": "here"}, {"label": "here", "summarize": True}])
