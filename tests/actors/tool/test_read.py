@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import io
 import os
 import socket
@@ -98,8 +99,7 @@ def test_pipes_sockets_and_devices_are_refused_without_waiting(bench: Any) -> No
     assert bench.fault("edit", path="pipe", oldText="a", newText="b").endswith("it is a FIFO, not a regular file")
     assert bench.fault("write", path="pipe", content="").endswith("it is a FIFO, not a regular file")
     assert "character device" in bench.fault("read", path="/dev/zero")
-    with socket.socket(socket.AF_UNIX) as listener:
-        os.chdir(bench.root)  # the name of a socket has to be short
+    with socket.socket(socket.AF_UNIX) as listener, contextlib.chdir(bench.root):  # the name of a socket is short
         listener.bind("socket")
         assert "it is a socket" in bench.fault("read", path="socket")
 
