@@ -67,10 +67,15 @@ class Watching:
         return self._yield(wait_id, "elapsed")
 
     def release(self, reason: t.YieldReason) -> Effects:
-        """A message for the parent: all its waits end, so that it can read it. What it launched in the background is
-        not waited for."""
-        waits = [wait for wait, _ in self._open.values() if wait.is_designated and wait.id not in self._until_spawned]
+        """A message for the parent: its waits end, so that it can read it. What it launched in the background is not
+        waited for; a command that it launched in the foreground ends first, as steering comes after the tools of a turn
+        (contract)."""
+        waits = [wait for wait, task in self._open.values() if self._may_go(wait, task)]
         return [effect for wait in waits for effect in self._yield(wait.id, reason)]
+
+    def _may_go(self, wait: Wait, task: Task) -> bool:
+        is_command_call = wait.is_launch and task.launch.kind == "command"
+        return wait.is_designated and wait.id not in self._until_spawned and not is_command_call
 
     def dispose(self, observer: Any) -> tuple[Effects, list[Task]]:
         """The observer gives up: only its own waits end. Also the tasks whose launch it was still waiting for."""

@@ -279,12 +279,10 @@ def test_a_steer_that_an_abort_swallows_gets_a_run_of_its_own(agent: Start, serv
     with agent() as a:
         a.request("prompt", message="go")
         a.wait({"type": "tool_execution_update"})
-        # In one write: the steer ends the wait for the command, and the abort finds the call still open.
-        a.send_raw(line("steer", id="s", message="turn left") + line("abort", id="a"))
-        a.wait({"type": "agent_settled"})
-        records = a.records
-        since = next(place for place, record in enumerate(records) if label(record) == "end t1")
-        assert order(records[since:]) == [
+        a.request("steer", message="turn left")
+        since = a.cursor
+        abort(a)
+        assert order(a.records[since:]) == [
             "end t1", *RESULT, "turn_end", "turn_start", "queue_update", *USER, *SILENT, "turn_end", "agent_end",
             "abort",
             "agent_start", "turn_start", *REPLY, "turn_end", "agent_end", "agent_settled",
@@ -362,17 +360,12 @@ def queue_while_a_tool_runs(a: Agent, home: Any, server: ModelServer, queued: li
     since = a.cursor
     a.request("prompt", message="go")
     a.wait({"type": "tool_execution_start"})
-    a.send_raw(b"".join(line(kind, id=message, message=message) for kind, message in queued))
-    for _, message in queued:
-        a.wait({"type": "response", "id": message})
-    if queued[0][0] != "steer":  # which ends the wait for the command by itself
-        let_go()
+    for kind, message in queued:
+        a.request(kind, message=message)
+    let_go()
     a.wait({"type": "agent_settled"}, since=since)
     records = a.records[since:]
-    seen = records[next(i for i, record in enumerate(records) if label(record) == "end t1") :]
-    # A second message may join the queue while the first one ends the wait for the command.
-    joined = [place for place, record in enumerate(seen) if label(record) in ("steer", "follow_up")]
-    return [record for place, record in enumerate(seen) if not {place, place + 1} & set(joined)]
+    return records[next(i for i, record in enumerate(records) if label(record) == "end t1") :]
 
 
 def test_two_steers_come_one_at_a_time_with_a_reply_between(agent: Start, server: ModelServer, home: Any) -> None:

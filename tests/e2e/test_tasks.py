@@ -243,18 +243,15 @@ def test_what_cannot_be_is_refused_by_name(
 # ---- the turn and the session ------------------------------------------------------------------------------------
 
 
-def test_a_steer_lets_go_of_a_command_and_the_command_runs_on(agent: Start, server: ModelServer) -> None:
-    server.script(shell("echo up; sleep 315"), text("I hear you"))
+def test_a_steer_waits_for_a_command_in_the_foreground(agent: Start, server: ModelServer) -> None:
+    server.script(shell("echo up; sleep 316", wait={"kind": "foreground", "budgetMs": 600_000}))
     with agent() as a:
         a.request("prompt", message="go")
         a.wait({"type": "tool_execution_update", "partialResult.content.0.text": "up\n"})
         a.request("steer", message="look here")
-        ended = result(a)
-        assert ended["result"]["details"]["observation"]["reason"] == "input-needed"
-        a.wait({"type": "agent_settled"})
-        assert living(a) == ["sleep 315"]
-        users = [r["message"] for r in a.records if r["type"] == "message_end" and r["message"]["role"] == "user"]
-        assert [message["content"][0]["text"] for message in users] == ["go", "look here"]
+        assert a.request("clear_queue")["data"] == {"steering": ["look here"], "followUp": []}
+        a.request("abort")
+        assert len(server.requests) == 1
 
 
 def test_an_abort_cancels_the_command_that_is_waited_for_and_no_other(agent: Start, server: ModelServer) -> None:

@@ -320,11 +320,13 @@ def test_until_settled_arms_nothing_and_a_budget_of_the_call_counts_all_the_same
 
 def test_a_message_ends_the_parents_waits_and_nothing_else() -> None:  # row 47, the owner's part
     owner, first = running()
-    second, _ = owner.launch(command("b"), FOREGROUND, "other call")
+    owner.launch(Launch("an agent", "agent", "t"), FOREGROUND, "other call")
     owner.wait(first, 50, "client", is_designated=False)
-    outcomes = resolved(owner.release("input-needed"))
-    assert [(each.task_id, each.reason) for each in outcomes] == [(first, "input-needed"), (second, "input-needed")]
-    assert len(owner.watching) == 1
+    owner.wait(first, 50, "waiting call", is_designated=True)
+    released = of(Resolve, owner.release("input-needed"))
+    assert [each.wait.observer for each in released] == ["other call", "waiting call"]
+    assert {each.outcome.reason for each in released} == {"input-needed"}  # type: ignore[union-attr]
+    assert len(owner.watching) == 2, "the client's, and the call that launched the command"
     assert {task.phase for task in owner.tasks} == {"running"}
 
 
