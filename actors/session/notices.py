@@ -49,15 +49,18 @@ class Notices:
 
     def add(self, notice: TaskNotice) -> None:
         """A background task is over. From here on it is owed, whatever happens; what ended because its owner closed is
-        told only when the session comes back."""
+        told only when the session comes back, which it may have done by now, and begins no run."""
         envelope = notice.envelope
         if envelope.completion_id in self._written:
             return
         self._written.add(envelope.completion_id)
         self.is_stuck = False
-        if envelope.result != TaskCancelled("owner-close", envelope.result.output):
+        was_closed = envelope.result == TaskCancelled("owner-close", envelope.result.output)
+        if not was_closed or not self._session.leaving:
             self.owed[envelope.completion_id] = notice
         self._write(INTENT, msgspec.to_builtins(envelope))
+        if was_closed and not self._session.busy:
+            self.say_quietly()
 
     @property
     def may_wake(self) -> bool:

@@ -50,12 +50,14 @@ from actors.session.file import OpenedSession, Stamps, new_session, open_session
 from actors.session.queue import Queue
 from actors.session.services import Services
 from actors.session.surroundings import Surroundings
+from actors.task.notice import TaskNotice
 from actors.tool.table import Tool, ToolOutput, text_output
 from protocol.codec import Rejected, encode, read_command
 from protocol.events import TextDelta
 from protocol.messages import AssistantMessage, BashExecutionMessage, StopReason, TextContent, ToolCall, Usage
 from protocol.model import Model, ModelCost, ThinkingLevel
 from protocol.responses import AuthStatus, ScopedModel
+from protocol.tasks import CompletionEnvelope, TaskCancelled
 
 MODEL = Model("m", "M", "scripted", "p", "", False, ("text",), ModelCost(), 100_000, 100)
 MODES: Any = {"steering": "one-at-a-time", "followUp": "one-at-a-time"}
@@ -766,3 +768,16 @@ def test_a_session_that_is_not_saved_cannot_be_cloned(bench: Bench) -> None:
     bench.tell(DescribeFork(Ticket(70, b'"c"', "clone"), None))
     (refused,) = bench.desk.drain()
     assert refused.error.startswith("This session has not been saved yet.")
+
+
+def test_a_task_that_its_closed_owner_ended_is_told_also_when_the_session_is_back_before_and_begins_no_run(
+    bench: Bench,
+) -> None:
+    result = TaskCancelled("owner-close")
+    bench.session.notices.add(TaskNotice(CompletionEnvelope("completion-t1", "owner-1", "t1", "1", result), "sleep"))
+    bench.session.outbox.send()
+    assert [message["role"] for message in bench.ask("get_messages")["messages"]] == ["custom"]
+    kinds = [entry.get("customType") for entry in bench.ask("get_entries")["entries"]]
+    names = ("task-completion-intent", "task-completion", "task-completion-ack")
+    assert [kind for kind in kinds if kind in names] == list(names)
+    assert bench.requests == [] and bench.session.notices.owed == {}
