@@ -44,13 +44,13 @@ def _places(agent_dir: str, cwd: str, env: Mapping[str, str], trusted: bool) -> 
         yield "user", os.path.join(folder, FOLDER)
     home = user_home(env)
     yield "user", os.path.join(home, ".agents")
-    project = _project(cwd, home) if trusted else None
+    project = project_of(cwd, home) if trusted else None
     if project is not None:
         for name in (".agents", *(os.path.join(name, FOLDER) for name in reversed(PROJECT_DIRS))):
             yield "project", os.path.join(project, name)
 
 
-def _project(cwd: str, home: str) -> str | None:
+def project_of(cwd: str, home: str) -> str | None:
     """The nearest folder, from `cwd` upwards, that has anything of a project's own; the home directory is none."""
     folder = os.path.normpath(cwd)
     while folder != home:

@@ -19,6 +19,7 @@ from actors.session.compaction.parameters import CompactionSettings, ModelBudget
 from actors.session.expansion import Expander, Skill, Template, skills_section
 from actors.session.retry import RetryPolicy
 from actors.session.surroundings import Surroundings
+from actors.tool.subagent_schema import LOOKING_SNIPPET
 from actors.tool.table import ToolOptions
 from protocol.model import Model, ThinkingLevel
 from runtime.cli import Options
@@ -30,7 +31,7 @@ from runtime.templates import load_templates, setting_paths
 
 if TYPE_CHECKING:
     from actors.mail import AgentPlan
-    from actors.task.definition import AgentDefinition
+    from actors.task.definition import AgentChange, AgentChanged, AgentDefinition
 
 
 class SurroundingsReader:
@@ -60,8 +61,16 @@ class SurroundingsReader:
         other trust is asked for, so they count only if the project was trusted by somebody."""
         from runtime.agent_definitions import load_agents
 
-        trusted, _ = decided_trust(self._agent_dir, cwd, self._env, self._approval(cwd))
-        return load_agents(self._agent_dir, cwd, self._env, trusted=trusted)
+        return load_agents(self._agent_dir, cwd, self._env, trusted=self._trusts_agents(cwd))
+
+    def change_agent(self, change: AgentChange) -> AgentChanged:
+        """Raises `ToolFailure`."""
+        from runtime.agent_store import change_agent
+
+        return change_agent(change, self._agent_dir, self._env, trusted=self._trusts_agents(change.cwd))
+
+    def _trusts_agents(self, cwd: str) -> bool:
+        return decided_trust(self._agent_dir, cwd, self._env, self._approval(cwd))[0]
 
     def for_agent(self, plan: AgentPlan) -> Surroundings:
         """What a subagent is given: its definition's prompt, and of its parent's what the definition lets through. Its
@@ -72,6 +81,8 @@ class SurroundingsReader:
         surroundings = self.made(plan.cwd, trusted, settings, resources, warnings)
         skills = self._load_slash(plan.cwd, trusted, settings)[0]
         snippets = {name: line for name, line in self._snippets.items() if name in plan.tools}
+        if "subagent" in snippets:
+            snippets["subagent"] = LOOKING_SNIPPET
         return replace(
             surroundings,
             system_prompt=agent_prompt(plan, snippets, self._with_flags(resources), skills),

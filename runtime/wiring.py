@@ -296,7 +296,9 @@ class House:
     def _plan_subagents(self, request: ToolRequest, call: Address[ToolCallMail]) -> RunningTool:
         from actors.task.planning import AgentPlanner
 
-        return AgentPlanner(self._pump, self._startup.reader.agents, lambda: uuid.uuid4().hex[:8]).start(request, call)
+        reader = self._startup.reader
+        planner = AgentPlanner(self._pump, reader.agents, reader.change_agent, lambda: uuid.uuid4().hex[:8])
+        return planner.start(request, call)
 
     def _start_task_desk(
         self, shared: Shared, scope: str, key: str, session: Address[SessionMail]
@@ -354,11 +356,14 @@ class House:
     ) -> Child[SessionMail]:
         """A session like any other, whose Writer and desk are its subagent, and that owns no tasks."""
         from actors.session.fallback import Place
-        from actors.tool.subagent import REFUSED
+        from actors.tool.subagent import REFUSED, looking_tool
 
         for warning in surroundings.warnings:
             complain(warning)
         settings = self._startup.settings
+        offered = {name: self._tools[name] for name in plan.tools}
+        if "subagent" in offered:
+            offered["subagent"] = looking_tool(self._startup.reader.agents)
         tools = ToolLauncher(
             self._pump, road, time.monotonic, _spill, settings.shell_path, settings.shell_command_prefix
         )
@@ -370,7 +375,7 @@ class House:
             start_tool_call=partial(self._start_tool_call, shared.mutations, tools),
             catalog=plan.parent.catalog,
             defaults=plan.parent.defaults,
-            tools={name: self._tools[name] for name in plan.tools},
+            tools=offered,
             surroundings=surroundings,
             name=None,
             pi_compat=False,

@@ -85,6 +85,8 @@ def _kept(plan: AgentPlan, text: str, facts: dict[str, Any]) -> ArtifactsWritten
             saved = _write(plan.output, text, private=False)
     except OSError as error:
         return ArtifactsWritten(tuple(paths), None, f"{error.filename}: {error.strerror or error}")
+    except ValueError as error:  # a name that no file can have
+        return ArtifactsWritten(tuple(paths), None, f"output: {error}")
     return ArtifactsWritten(tuple(paths), saved)
 
 

@@ -10,13 +10,12 @@ from typing import Any, Literal, cast
 
 from msgspec import Struct
 
+from actors.tool.subagent_schema import CONTEXTS, PROMPT_MODES
 from protocol.model import THINKING_LEVELS, ThinkingLevel
 
 AgentSource = Literal["builtin", "user", "project"]
 AgentScope = Literal["user", "project", "both"]
 AGENT_SCOPES: tuple[AgentScope, ...] = ("user", "project", "both")
-CONTEXTS = ("fresh", "fork")
-PROMPT_MODES = ("append", "replace")
 DELEGATE = (
     "delegate"  # an agent of this name is the parent itself in a second session: it takes over what the parent has
 )
@@ -46,6 +45,25 @@ class AgentDefinition(Struct, frozen=True):
     skills: tuple[str, ...] | None = None
     output: str | None = None
     reads: tuple[str, ...] = ()
+
+
+class AgentChange(Struct, frozen=True):
+    """What is to become of a definition. `name` is the whole one, empty for a new one; `config` holds fields as in a
+    file, None for one that goes, and `systemPrompt`. `cwd` is absolute."""
+
+    action: Literal["create", "update", "delete"]
+    name: str
+    scope: AgentScope
+    cwd: str
+    config: Mapping[str, Any]
+
+
+class AgentChanged(Struct, frozen=True):
+    """`path` is the file that was written, or that is gone."""
+
+    name: str
+    source: AgentSource
+    path: str
 
 
 def read_definition(

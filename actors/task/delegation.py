@@ -28,8 +28,9 @@ BOUNDARY = (
     " nobody answers questions. Do the task, then stop; your last message is all that the other agent gets of it."
 )
 FORK_NOTE = "The conversation before this message is for reference only: it is not yours to go on with. Your task:"
-NOT_FOR_CHILDREN = ("subagent", "kill")
-"""Tools that a child is never given: it may not delegate, and it owns no tasks."""
+LOOKING = "subagent"
+"""A child may not delegate: it is given this one, to look at what agents there are, only if its definition names it."""
+NOT_FOR_CHILDREN = "kill"  # a child owns no tasks
 
 
 def plans(
@@ -141,9 +142,9 @@ def _plan(
 
 def _tools(agent: AgentDefinition, parent: ParentView) -> tuple[str, ...]:
     """Those of the parent, narrowed. A definition gives nothing that the parent does not have."""
-    return tuple(
-        name for name in parent.tools if name not in NOT_FOR_CHILDREN and (agent.tools is None or name in agent.tools)
-    )
+    named = agent.tools
+    wanted = [name for name in parent.tools if (name != LOOKING if named is None else name in named)]
+    return tuple(name for name in wanted if name != NOT_FOR_CHILDREN)
 
 
 def _reads(wanted: dict[str, Any], agent: AgentDefinition) -> tuple[str, ...]:

@@ -18,16 +18,20 @@ from actors.mail import (
     ToolRequest,
     ToolReturned,
 )
-from actors.task.definition import by_name, in_scope
+from actors.task.definition import AgentChange, AgentChanged, by_name, in_scope
 from actors.task.delegation import plans
+from actors.tool.paths import PathRefused, resolve
 from actors.tool.table import ToolFailure, ToolOutput, text_output
 from protocol.messages import TextContent
 
 if TYPE_CHECKING:
-    from actors.task.definition import AgentDefinition
+    from actors.task.definition import AgentDefinition, AgentScope
 
 LoadAgents = Callable[[str], tuple[list["AgentDefinition"], list[str]]]
 """The definitions for a folder, weakest first, and warnings."""
+ChangeAgent = Callable[[AgentChange], AgentChanged]
+"""Writes or removes the file of a definition. Raises `ToolFailure`."""
+_DONE = {"create": "Created", "update": "Updated", "delete": "Deleted"}
 
 
 class Planning:
@@ -40,9 +44,12 @@ class Planning:
 class AgentPlanner:
     """`new_run` gives a name that no other launch has."""
 
-    def __init__(self, start_pump: StartPump, load: LoadAgents, new_run: Callable[[], str]) -> None:
+    def __init__(
+        self, start_pump: StartPump, load: LoadAgents, change: ChangeAgent, new_run: Callable[[], str]
+    ) -> None:
         self._start_pump = start_pump
         self._load = load
+        self._change = change
         self._new_run = new_run
 
     def start(self, request: ToolRequest, call: Address[ToolCallMail]) -> Planning:
@@ -59,22 +66,46 @@ class AgentPlanner:
 
     def _plan(self, request: ToolRequest) -> AgentsPlanned | ToolReturned:
         arguments = request.tool_call.arguments
-        definitions, warnings = self._definitions(request)
-        match arguments.get("action"):
-            case "list":
-                return ToolReturned(_listed(definitions, warnings))
-            case "get":
-                return ToolReturned(_shown(arguments["agent"], definitions))
+        action = arguments.get("action")
+        if action in _DONE:
+            return ToolReturned(self._changed(action, arguments, _folder(arguments, request.place.cwd)))
+        if action is not None:
+            return ToolReturned(look(self._load, arguments, request.place.cwd))
+        definitions, _ = _definitions(self._load, arguments, request.place.cwd)
         assert request.parent is not None
         run = self._new_run()
         return AgentsPlanned(run, plans(arguments, definitions, request.parent, request.place.cwd, run, os.path.isdir))
 
-    def _definitions(self, request: ToolRequest) -> tuple[list[AgentDefinition], list[str]]:
-        """Those in the scope of the call, weakest first."""
-        arguments = request.tool_call.arguments
-        cwd = os.path.normpath(os.path.join(request.place.cwd, arguments.get("cwd") or "."))
-        found, warnings = self._load(cwd)
-        return in_scope(found, arguments.get("agentScope") or "both"), warnings
+    def _changed(self, action: Any, arguments: dict[str, Any], cwd: str) -> ToolOutput:
+        scope: AgentScope = arguments.get("agentScope") or "both"
+        change = AgentChange(action, arguments.get("agent") or "", scope, cwd, arguments.get("config") or {})
+        changed = self._change(change)
+        counts = by_name(self._load(cwd)[0]).get(changed.name)
+        told = f"{_DONE[action]} agent {changed.name} ({changed.source}): {changed.path}"
+        if counts is not None and counts.path != changed.path:
+            told += f"\nThe agent of that name that counts is now {counts.path}"
+        return text_output(told, {"agent": changed.name, "source": changed.source, "path": changed.path})
+
+
+def look(load: LoadAgents, arguments: dict[str, Any], cwd: str) -> ToolOutput:
+    """What the actions list and get answer; `cwd` is the session's folder. Raises `ToolFailure`."""
+    definitions, warnings = _definitions(load, arguments, cwd)
+    if arguments["action"] == "list":
+        return _listed(definitions, warnings)
+    return _shown(arguments["agent"], definitions)
+
+
+def _definitions(load: LoadAgents, arguments: dict[str, Any], cwd: str) -> tuple[list[AgentDefinition], list[str]]:
+    """Those in the scope of the call, weakest first."""
+    found, warnings = load(_folder(arguments, cwd))
+    return in_scope(found, arguments.get("agentScope") or "both"), warnings
+
+
+def _folder(arguments: dict[str, Any], cwd: str) -> str:
+    try:
+        return resolve(arguments.get("cwd") or ".", cwd)
+    except PathRefused as refused:
+        raise ToolFailure(f"Invalid params: cwd: {refused}") from None
 
 
 def _listed(definitions: list[AgentDefinition], warnings: list[str]) -> ToolOutput:

@@ -129,8 +129,9 @@ class ToolCall(Actor[ToolCallMail]):
 
     @property
     def _is_planned_in_a_pump(self) -> bool:
-        """A launch of subagents, and a look at what kinds there are: files are read for these."""
-        return self._request.tool.delegates and self._request.tool_call.arguments.get("action") in (None, "list", "get")
+        """A launch of subagents, and what is about the kinds that there are: these are files."""
+        from_desk = self._request.tool_call.arguments.get("action") in ("status", "wait", "kill")
+        return self._request.tool.delegates and not from_desk
 
     def _launch(self, planned: AgentsPlanned) -> None:
         from actors.tool.subagent_call import launch

@@ -39,8 +39,20 @@ _FIELDS_OF = {
     "status": ("id",),
     "wait": ("id", "budgetMs"),
     "kill": ("id",),
+    "create": ("config", "agentScope", "cwd"),
+    "update": ("agent", "config", "agentScope", "cwd"),
+    "delete": ("agent", "agentScope", "cwd"),
 }
-_NEEDED = {"get": "agent", "wait": "id", "kill": "id"}
+_NEEDED = {
+    "get": ("agent",),
+    "wait": ("id",),
+    "kill": ("id",),
+    "create": ("config",),
+    "update": ("agent", "config"),
+    "delete": ("agent",),
+}
+DEFINITIONS = "definitions of subagents"
+"""Not a path: what changes any of them waits for what changes another."""
 
 
 # ---- arguments ---------------------------------------------------------------------------------------------------
@@ -52,7 +64,7 @@ def fault(arguments: dict[str, Any]) -> str | None:
         return _action_fault(arguments)
     if "wait" in arguments and not is_wait(arguments["wait"]):
         return BAD_WAIT.format(tool="subagent")
-    if "budgetMs" in arguments or "id" in arguments:
+    if "budgetMs" in arguments or "id" in arguments or "config" in arguments:
         return "Missing action."
     for each in (arguments, *_objects(arguments.get("tasks"))):
         reads = each.get("reads", False)
@@ -73,12 +85,20 @@ def _action_fault(arguments: dict[str, Any]) -> str | None:
     extra = [name for name in arguments if name not in ("action", *_FIELDS_OF[action])]
     if extra:
         return f"Invalid params: {shorten(extra[0])} does not belong to action {action}"
-    needed = _NEEDED.get(action)
-    if needed is not None and not isinstance(arguments.get(needed), str):
-        return f"Invalid params: action {action} needs {needed}"
+    for needed in _NEEDED.get(action, ()):
+        if not isinstance(arguments.get(needed), dict if needed == "config" else str):
+            return f"Invalid params: action {action} needs {needed}"
+    if action == "create":
+        for field in ("name", "description"):
+            if not isinstance(arguments["config"].get(field), str):
+                return f"Invalid params: action create needs config.{field}"
     if "budgetMs" in arguments and not is_budget(arguments["budgetMs"]):
         return f"Invalid params: budgetMs must be a finite number of 0 or more, got {shorten(arguments['budgetMs'])}"
     return None
+
+
+def mutates(arguments: dict[str, Any], cwd: str) -> str | None:
+    return DEFINITIONS if arguments.get("action") in ("create", "update", "delete") else None
 
 
 def _objects(value: Any) -> list[dict[str, Any]]:

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+from protocol.model import THINKING_LEVELS
+
+CONTEXTS = ("fresh", "fork")
+PROMPT_MODES = ("append", "replace")
 SNIPPET = "Hand bounded tasks to subagents"
 DESCRIPTION = (
     "Hand a bounded task to another agent with a context of its own, or several at once with tasks. It runs in the"
     " background unless wait says foreground: the answer then gives task ids, and a notice brings each result, so go on"
     " with other work and do not launch it again. At most 4 run at once, others wait in a queue; at most 50 in a call."
     " Action list names the agents, get shows one; status looks at what was launched, wait waits for one task id, kill"
-    " stops it. Built in are scout (finds things), analyst (explains code), reviewer (reviews) and worker (does a whole"
-    " task, and knows this conversation)."
+    " stops it; create, update and delete change definitions. Built in are scout (finds things), analyst (explains"
+    " code), reviewer (reviews) and worker (does a whole task, and knows this conversation)."
 )
-ACTIONS = ("list", "get", "status", "wait", "kill")
+LOOKING = "See which agents there are: action list names them, get shows one. You cannot start any."
+LOOKING_SNIPPET = "See which agents there are"
+ACTIONS = ("list", "get", "status", "wait", "kill", "create", "update", "delete")
 
 
 def _text(description: str) -> dict[str, Any]:
@@ -40,6 +46,53 @@ _OF_EACH: dict[str, dict[str, Any]] = {
 }
 
 
+def _names(description: str) -> dict[str, Any]:
+    return {"type": ["array", "string"], "items": {"type": "string"}, "description": description}
+
+
+_SCOPE: dict[str, Any] = {
+    "type": "string",
+    "enum": ["user", "project", "both"],
+    "description": "Whose agents; both. A new one is the user's unless this says project",
+}
+
+
+def _config() -> dict[str, Any]:
+    """The fields of a definition's file, under the names that they have there."""
+    return {
+        **_object(
+            name=_text("Name; only with create"),
+            package=_text("The agent is called package.name then; only with create"),
+            description=_text("What it is for"),
+            systemPrompt=_text("Its instructions, Markdown"),
+            tools=_names("Which of your tools it has; all if left out"),
+            model=_text("provider/id or id, with :level for the effort"),
+            fallbackModels=_names("Models that take over"),
+            thinking={"type": "string", "enum": list(THINKING_LEVELS)},
+            systemPromptMode={"type": "string", "enum": list(PROMPT_MODES)},
+            inheritProjectContext={"type": "boolean"},
+            inheritSkills={"type": "boolean"},
+            skills=_names("Skills that it is told of"),
+            defaultContext={"type": "string", "enum": list(CONTEXTS)},
+            defaultReads=_names("Files that it reads first"),
+            output=_text("File for its answer"),
+        ),
+        "description": "With create and update: the agent's fields; null takes one away",
+    }
+
+
+def looking_parameters() -> dict[str, Any]:
+    """For an agent that may not start others."""
+    return _object(
+        ("action",),
+        action=_text("list, get or status"),
+        agent=_text("With action get: name of the agent"),
+        agentScope=_SCOPE,
+        cwd=_text("Directory whose agents are looked at"),
+        id=_text("With action status: a task id"),
+    )
+
+
 def parameters() -> dict[str, Any]:
     """A JSON schema; `actors.tool.subagent_call.fault` holds what it cannot say."""
     task = _object(
@@ -64,7 +117,7 @@ def parameters() -> dict[str, Any]:
             "enum": ["fresh", "fork"],
             "description": "fork lets the agent know this conversation; else as the agent has it",
         },
-        agentScope={"type": "string", "enum": ["user", "project", "both"], "description": "Whose agents; both"},
+        agentScope=_SCOPE,
         cwd=_text("Directory to work in; the working directory if left out"),
         **_OF_EACH,
         maxOutput=_object(
@@ -78,6 +131,7 @@ def parameters() -> dict[str, Any]:
             budgetMs={"type": "number", "minimum": 0, "description": "Milliseconds, foreground only"},
         ),
         action={"type": "string", "enum": list(ACTIONS), "description": "Something else than a launch"},
+        config=_config(),
         id=_text("With action status, wait or kill: the task id"),
         budgetMs={"type": "number", "minimum": 0, "description": "With action wait: milliseconds to wait at most"},
     )

@@ -323,13 +323,17 @@ def _subagent_tool() -> Tool:
         found: str | None = import_module("actors.tool.subagent_call").fault(arguments)
         return found
 
+    def mutates(arguments: dict[str, Any], cwd: str) -> str | None:
+        found: str | None = import_module("actors.tool.subagent_call").mutates(arguments, cwd)
+        return found
+
     return Tool(
         "subagent",
         subagent_schema.DESCRIPTION,
         subagent_schema.SNIPPET,
         subagent_schema.parameters(),
         _lazy("subagent"),
-        _nothing,
+        mutates,
         fault=fault,
         owned=True,
         delegates=True,

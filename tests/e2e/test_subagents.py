@@ -229,6 +229,52 @@ def test_a_child_cannot_delegate_and_has_no_tool_for_it(agent: Start, server: Mo
     assert "edit" in offered and not offered & {"subagent", "kill"}
 
 
+def test_an_agent_that_the_model_makes_can_be_run_changed_and_removed(
+    agent: Start, server: ModelServer, home: Any
+) -> None:
+    config = {"name": "mine", "description": "mine", "systemPrompt": "Be brief.", "tools": ["read", "subagent"]}
+    looks = [("subagent", {"action": "get", "agent": "mine"}), ("subagent", {"action": "status"})]
+    tries = [("subagent", {"action": action, "agent": "mine"}) for action in ("delete", "kill")]
+
+    def child(request: Request) -> Any:
+        return text("seen") if "tool_result" in said(request) else tools([*looks, *tries])
+
+    server.default = parent_and(
+        child,
+        launch("make", action="create", config=config),
+        launch("run", agent="mine", task="look", wait={"kind": "foreground"}),
+        launch("change", action="update", agent="mine", config={"model": "m2"}),
+        launch("again", agent="mine", task="look", wait={"kind": "foreground"}),
+        launch("remove", action="delete", agent="mine"),
+        launch("gone", agent="mine", task="look"),
+    )
+    path = home.agent_dir / "agents" / "mine.md"
+    with agent() as a:
+        a.prompt("go")
+        assert result(a, "make")["result"]["content"][0]["text"] == f"Created agent mine (user): {path}"
+        assert told(result(a, "run"))["output"] == "seen"
+        assert told(result(a, "again"))["output"] == "seen"
+        assert not result(a, "remove")["isError"] and not path.exists()
+        assert result(a, "gone")["result"]["content"][0]["text"] == "Unknown agent: mine"
+    first, looked, *_ = [request for request in server.requests if is_child(request)]
+    assert "Be brief." in json.dumps(first.body["system"]) and first.body["model"] == "m"
+    assert {each["name"] for each in first.body["tools"]} == {"read", "subagent"}
+    answers = [block["content"] for block in looked.body["messages"][-1]["content"]]
+    assert "Be brief." in json.dumps(answers[0]) and '"tasks' in json.dumps(answers[1]).replace("\\", "")
+    assert all("Subagent delegation is not available inside a subagent." in json.dumps(each) for each in answers[2:])
+    assert [request.body["model"] for request in server.requests if is_child(request)] == ["m", "m", "m2", "m2"]
+
+
+def test_changes_of_one_definition_wait_for_each_other(agent: Start, server: ModelServer, home: Any) -> None:
+    fields = ("model", "output", "thinking", "description", "defaultReads", "skills")
+    changes = [("subagent", {"action": "update", "agent": "mine", "config": {name: "low"}}) for name in fields]
+    server.script(launch(action="create", config={"name": "mine", "description": "d"}), tools(changes), text("ok"))
+    with agent() as a:
+        a.prompt("go")
+    kept = (home.agent_dir / "agents" / "mine.md").read_text()
+    assert all(f"{name}: low" in kept for name in fields)
+
+
 def test_status_wait_and_kill_know_the_agents_of_this_session_alone(agent: Start, server: ModelServer) -> None:
     ids: list[str] = []
 

@@ -59,7 +59,7 @@ def test_tasks_are_counted_and_keep_their_order() -> None:
 
 def test_a_child_has_its_parents_tools_narrowed_and_never_those_of_tasks() -> None:
     assert one().tools == ("read", "bash")
-    assert one(agent="scout", context="fresh").tools == ("read",)
+    assert one(agent="scout", context="fresh").tools == ("read", "subagent")  # it names that, and may look with it
 
 
 def test_if_one_agent_forks_all_of_the_call_do_unless_it_says_otherwise() -> None:

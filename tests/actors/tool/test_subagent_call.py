@@ -33,6 +33,7 @@ from protocol.codec import encode
 TOOL = builtin_tools()["subagent"]
 CALL = Probe[Any]()
 BAD_WAIT = "Invalid subagent wait: expected background or foreground with a finite non-negative budgetMs"
+NEW = {"name": "x", "description": "d"}
 ONE = {"agent": "scout", "task": "x"}
 
 
@@ -52,6 +53,9 @@ def request(**arguments: Any) -> ToolRequest:
         {"action": "status"},
         {"action": "wait", "id": "", "budgetMs": 0},
         {"action": "kill", "id": "t"},
+        {"action": "create", "config": NEW, "agentScope": "project"},
+        {"action": "update", "agent": "x", "config": {"tools": ["read"], "skills": "a, b", "model": None}},
+        {"action": "delete", "agent": "x", "cwd": "sub"},
     ],
 )
 def test_what_goes_together_is_let_through(arguments: dict[str, Any]) -> None:
@@ -71,12 +75,25 @@ def test_what_goes_together_is_let_through(arguments: dict[str, Any]) -> None:
                 {"kind": "foreground", "x": 1},
             )
         ),
-        ({"action": "interrupt", "id": "t"}, "Unknown action: interrupt. Valid: list, get, status, wait, kill"),
-        ({"action": None}, "Unknown action: null. Valid: list, get, status, wait, kill"),
+        (
+            {"action": "interrupt", "id": "t"},
+            "Unknown action: interrupt. Valid: list, get, status, wait, kill, create, update, delete",
+        ),
+        ({"action": None}, "Unknown action: null. Valid: list, get, status, wait, kill, create, update, delete"),
         ({"id": "t"}, "Missing action."),
         ({**ONE, "budgetMs": 5}, "Missing action."),
         ({"action": "wait"}, "Invalid params: action wait needs id"),
         ({"action": "get"}, "Invalid params: action get needs agent"),
+        ({"config": {}}, "Missing action."),
+        ({"action": "create"}, "Invalid params: action create needs config"),
+        ({"action": "create", "config": {"name": "x"}}, "Invalid params: action create needs config.description"),
+        ({"action": "create", "config": NEW, "agent": "x"}, "'agent' does not belong to action create"),
+        ({"action": "create", "config": {**NEW, "colour": "red"}}, "config.'colour' is not a known property"),
+        ({"action": "create", "config": {**NEW, "thinking": "much"}}, "config.thinking must be one of 'off'"),
+        ({"action": "update", "config": {}}, "Invalid params: action update needs agent"),
+        ({"action": "update", "agent": "x", "config": "y"}, "Invalid params: action update needs config"),
+        ({"action": "delete"}, "Invalid params: action delete needs agent"),
+        ({"action": "delete", "agent": "x", "config": {}}, "'config' does not belong to action delete"),
         ({"action": "wait", "id": "t", "task": "x"}, "Invalid params: 'task' does not belong to action wait"),
         ({"action": "wait", "id": "t", "budgetMs": -1}, "Invalid params: budgetMs must be a finite number"),
         ({**ONE, "reads": True}, "reads must be an array of file path strings or false"),
