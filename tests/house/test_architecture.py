@@ -112,13 +112,12 @@ class House:
         named = pumps.get(f"{path}:{place}") or pumps.get(path)
         if named:
             return named
-        folders = [module.rsplit(".", depth)[0] + ".actor" for depth in range(1, module.count("."))]
-        homes = [module] if module in self.actors.values() else folders
-        owners = [actor for actor, its_module in self.actors.items() if its_module in homes]
-        assert len(owners) == 1, (
-            f"{path} tells mail, but is neither an actor, nor beside one, nor in the table of pumps"
-        )
-        return owners[0]
+        folders = [module.rsplit(".", depth)[0] for depth in range(1, module.count("."))]
+        homes = [module, *(f"{folder}.{name}" for folder in folders for name in ("actor", "desk"))]
+        owners = {its_module: actor for actor, its_module in self.actors.items()}
+        owner = next((owners[home] for home in homes if home in owners), None)
+        assert owner, f"{path} tells mail, but is neither an actor, nor beside one, nor in the table of pumps"
+        return owner
 
     def told(self, pumps: dict[str, str]) -> Iterator[tuple[str, str, ast.expr | None]]:
         """Sender, mail and, where it stands there, the address of every mail that is constructed."""

@@ -1,0 +1,96 @@
+"""The client's side of a desk: what its commands ask about the tasks, and what it is shown of one.
+
+Part of the desk. Each command is answered once, through the session; a wait is answered when it ends.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from actors.base import Address
+from actors.mail import AgentPlan, InputTyped, SessionMail, ShellTaskPlan, TaskResponse, Ticket
+from actors.task.agent_view import DETAIL_CHARS, AgentView
+from actors.task.effects import Effects
+from actors.task.owner import TaskOwner
+from actors.task.runners import Runners
+from actors.task.state import Refused, Task
+from actors.task.view import OutputView, tail_text
+from protocol import commands as c
+from protocol.codec import encode
+from protocol.responses import InputAccepted, TaskDetail, TaskList
+
+
+class ClientSide:
+    def __init__(self, owner: TaskOwner, runners: Runners, session: Address[SessionMail]) -> None:
+        self._owner = owner
+        self._runners = runners
+        self._session = session
+
+    def take(self, ticket: Ticket, command: c.Command) -> Effects:
+        """Answers, now or later, and tells what follows from the question."""
+        try:
+            return self._take(ticket, command)
+        except Refused as refused:
+            self._fail(ticket, str(refused))
+            return []
+
+    def answer(self, ticket: Ticket, data: Any) -> None:
+        self._session.tell(TaskResponse(ticket.ok(encode(data))))
+
+    def typed(self, mail: InputTyped) -> None:
+        if mail.error is None:
+            self.answer(mail.ticket, InputAccepted(mail.accepted))
+        else:
+            self._fail(mail.ticket, mail.error)
+
+    def _fail(self, ticket: Ticket, error: str) -> None:
+        self._session.tell(TaskResponse(ticket.failed(error)))
+
+    def _take(self, ticket: Ticket, command: c.Command) -> Effects:
+        match command:
+            case c.GetTasks():
+                shown = [task.record() for task in self._owner.tasks if task.was_background]
+                self.answer(ticket, TaskList(shown))
+            case c.GetTask(task_id=task_id):
+                self._look(ticket, self._owner.task(task_id))
+            case c.SendTaskInput(task_id=task_id, input=text, operation_id=operation):
+                self._type(ticket, self._owner.task(task_id), text, operation)
+            case c.WaitTask(task_id=task_id, budget_ms=budget):
+                wait_ms = math.nan if budget is None else budget
+                return self._owner.wait(task_id, wait_ms, ticket, is_designated=False)
+            case c.CancelTask(task_id=task_id):
+                receipt, effects = self._owner.cancel(task_id, "user")
+                self.answer(ticket, receipt)
+                return effects
+        return []
+
+    def _look(self, ticket: Ticket, task: Task) -> None:
+        if self._runners.has_command(task.id):
+            self._runners.read(task.id, page=False, then=partial(self._answer_detail, ticket, task))
+        else:
+            self._answer_detail(ticket, task, self._runners.view(task.id))
+
+    def _answer_detail(self, ticket: Ticket, task: Task, view: OutputView | AgentView | None) -> None:
+        detail = TaskDetail(task.record())
+        plan = task.launch.intent
+        if isinstance(plan, ShellTaskPlan):
+            detail.command, detail.cwd, detail.timeout_seconds = plan.command, plan.cwd, plan.timeout_s
+        if isinstance(plan, AgentPlan):
+            detail.prompt, detail.cwd = plan.task, plan.cwd
+        if isinstance(view, AgentView):
+            detail.tail = view.text[-DETAIL_CHARS:]
+        elif view is not None:
+            detail.tail, detail.full_output_path = tail_text(view), view.path or UNSET
+            detail.task = replace(detail.task, output=view.ref)
+        self.answer(ticket, detail)
+
+    def _type(self, ticket: Ticket, task: Task, text: str, operation: str | None) -> None:
+        if task.phase != "running" or not self._runners.has_command(task.id):
+            raise Refused("TaskTerminal" if task.result is not None else "StdinClosed")
+        name = operation if operation is not None else f"input-{ticket.serial}"
+        self._runners.type(ticket, task.id, name, text)

@@ -1,0 +1,146 @@
+"""The actors that run the tasks of a desk, and what has come out of those that are over.
+
+Part of the desk. A task that is over has no actor: what it put out is kept here as a frozen view, for the last of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from actors.base import Address, Child
+from actors.mail import (
+    AgentPlan,
+    HideOutput,
+    OutputRead,
+    ReadOutput,
+    ShellTaskMail,
+    ShellTaskPlan,
+    StopAgent,
+    StopCommand,
+    SubagentMail,
+    TaskDeskMail,
+    Ticket,
+    ToolCallMail,
+    TypeInput,
+)
+from actors.task.agent_view import AgentView
+from actors.task.state import Task
+from actors.task.view import OutputView
+from protocol import tasks as t
+
+StartShellTask = Callable[
+    [t.TaskRef, ShellTaskPlan, Address[TaskDeskMail], Address[ToolCallMail]], Child[ShellTaskMail]
+]
+
+StartSubagent = Callable[[t.TaskRef, AgentPlan, Address[TaskDeskMail]], Child[SubagentMail]]
+
+TakeView = Callable[[OutputView | None], None]
+
+KEPT_OUTPUTS = 200
+"""Of so many tasks that are over the output can be asked for; of older ones the record alone."""
+
+
+class Runners:
+    """`desk` is whom they report to."""
+
+    def __init__(
+        self, desk: Address[TaskDeskMail], start_shell_task: StartShellTask, start_subagent: StartSubagent
+    ) -> None:
+        self._desk = desk
+        self._start_shell_task = start_shell_task
+        self._start_subagent = start_subagent
+        self._shells: dict[str, Child[ShellTaskMail]] = {}
+        self._agents: dict[str, Child[SubagentMail]] = {}
+        self._observers: dict[str, Address[ToolCallMail]] = {}
+        self._views: dict[str, OutputView | AgentView] = {}
+        self._readings: dict[int, tuple[str, TakeView]] = {}
+        self._asked = 0
+
+    def show_to(self, task_id: str, observer: Address[ToolCallMail]) -> None:
+        """The call that sees a command's output from its start on. The first that launched it counts."""
+        self._observers.setdefault(task_id, observer)
+
+    def start(self, task: Task) -> None:
+        if task.launch.kind == "agent":
+            self._agents[task.id] = self._start_subagent(task.ref, task.launch.intent, self._desk)
+            return
+        observer = self._observers.pop(task.id)
+        self._shells[task.id] = self._start_shell_task(task.ref, task.launch.intent, self._desk, observer)
+
+    def stop(self, task_id: str, at_once: bool) -> None:
+        if task_id in self._agents:
+            self._agents[task_id].tell(StopAgent())
+        else:
+            self._shells[task_id].tell(StopCommand(at_once))
+
+    def abandon(self) -> None:
+        """The desk dies: what runs is ended, and then ends by itself."""
+        for shell in self._shells.values():
+            shell.tell(StopCommand(at_once=True, alone=True))
+        for agent in self._agents.values():
+            agent.tell(StopAgent(alone=True))
+
+    def reaped(self, task_id: str) -> None:
+        """Nothing of it is left but its actor."""
+        runner = self._shells.pop(task_id, None) or self._agents.pop(task_id, None)
+        if runner is not None:
+            runner.stop()
+
+    def died(self, task_id: str) -> None:
+        self._shells.pop(task_id, None)
+        self._agents.pop(task_id, None)
+        for number, (its_task, take) in list(self._readings.items()):
+            if its_task == task_id:
+                del self._readings[number]
+                take(None)
+
+    # -- commands
+
+    def has_command(self, task_id: str) -> bool:
+        """Whether it is a command with an actor."""
+        return task_id in self._shells
+
+    def hide_output(self, task_id: str) -> None:
+        """Nobody waits for the launch any more."""
+        if task_id in self._shells:
+            self._shells[task_id].tell(HideOutput())
+
+    def type(self, ticket: Ticket, task_id: str, operation: str, text: str) -> None:
+        self._shells[task_id].tell(TypeInput(ticket, operation, text.encode(errors="replace")))
+
+    def read(self, task_id: str, *, page: bool, then: TakeView) -> None:
+        """Asks a command for its output; `then` gets None if it dies first."""
+        self._asked += 1
+        self._readings[self._asked] = (task_id, then)
+        self._shells[task_id].tell(ReadOutput(self._asked, page))
+
+    def have_read(self, mail: OutputRead) -> None:
+        reading = self._readings.pop(mail.number, None)
+        if reading is not None:
+            reading[1](mail.view)
+
+    # -- what has come of them
+
+    def keep(self, task_id: str, view: OutputView | AgentView) -> None:
+        self._views[task_id] = view
+
+    def view(self, task_id: str) -> OutputView | AgentView | None:
+        return self._views.get(task_id)
+
+    def output(self, task_id: str) -> OutputView | None:
+        """That of a command."""
+        view = self._views.get(task_id)
+        return view if isinstance(view, OutputView) else None
+
+    def answer(self, task_id: str) -> AgentView | None:
+        """That of an agent."""
+        view = self._views.get(task_id)
+        return view if isinstance(view, AgentView) else None
+
+    def forget(self, task_id: str) -> None:
+        self._views.pop(task_id, None)
+
+    def forget_old(self) -> None:
+        over = [task_id for task_id in self._views if task_id not in self._shells]
+        for task_id in over[:-KEPT_OUTPUTS]:
+            del self._views[task_id]
