@@ -7,7 +7,7 @@ used costs one warning and never its neighbours, and that absent folders cost no
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from actors.task.definition import AgentDefinition, read_definition
 from runtime.front_matter import read_document
@@ -24,16 +24,21 @@ BUILT_IN = os.path.join(os.path.dirname(os.path.abspath(__file__)), FOLDER)
 
 
 def load_agents(
-    agent_dir: str, cwd: str, env: Mapping[str, str], *, trusted: bool
+    agent_dir: str,
+    cwd: str,
+    env: Mapping[str, str],
+    *,
+    trusted: bool,
+    overrides: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> tuple[list[AgentDefinition], list[str]]:
     """All definitions, weakest first, and warnings. `agent_dir` and `cwd` are absolute; an untrusted project brings
-    none."""
+    none. `overrides` are fields by the name of an agent that comes with the program."""
     warnings: list[str] = []
     found = [
         definition
         for source, folder in _places(agent_dir, cwd, env, trusted)
         for path in _files(folder, warnings)
-        if (definition := _read(path, source, warnings)) is not None
+        if (definition := _read(path, source, overrides or {}, warnings)) is not None
     ]
     return found, warnings
 
@@ -77,10 +82,14 @@ def _told(error: OSError, warnings: list[str]) -> None:
         warnings.append(f"{error.filename} cannot be searched for agents: {error.strerror or error}")
 
 
-def _read(path: str, source: AgentSource, warnings: list[str]) -> AgentDefinition | None:
+def _read(
+    path: str, source: AgentSource, overrides: Mapping[str, Mapping[str, Any]], warnings: list[str]
+) -> AgentDefinition | None:
     document = read_document(path, warnings)
     if document is None or document.fields is None:
         return None
-    definition, faults = read_definition(document.fields, document.body, source, path)
+    said = overrides.get(document.fields.get("name", ""), {}) if source == "builtin" else {}
+    body = said.get("systemPrompt", document.body)
+    definition, faults = read_definition({**document.fields, **said}, body, source, path)
     warnings += [f"{path}: {fault}" for fault in faults]
     return definition

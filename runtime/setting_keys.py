@@ -261,6 +261,73 @@ def model_budgets(value: Any) -> dict[str, dict[str, int]] | Partly:
     return Partly(good, bad) if bad else good
 
 
+BUILT_IN_AGENTS = ("analyst", "reviewer", "scout", "worker")
+
+
+def agent_overrides(value: Any) -> dict[str, dict[str, Any]] | Partly:
+    """`subagents.agentOverrides`: fields by the name of an agent that comes with the program; `true` and `false` as
+    text, like in the front matter that they are laid over."""
+    if not isinstance(value, dict):
+        raise NotAllowed("an object of objects by the name of a built-in agent")
+    good, bad = dict[str, dict[str, Any]](), list[BadEntry]()
+    for agent, fields in value.items():
+        if agent not in BUILT_IN_AGENTS:
+            bad.append(BadEntry(shown(agent), fields, f"agents {', '.join(BUILT_IN_AGENTS)}"))
+        elif not isinstance(fields, dict):
+            bad.append(BadEntry(shown(agent), fields, "an object"))
+        elif isinstance(read := _entries(fields, _agent_field), Partly):
+            bad += [entry._replace(place=f"{shown(agent)}.{entry.place}") for entry in read.bad]
+            good.update({agent: read.value} if read.value else {})
+        else:
+            good[agent] = read
+    return Partly(good, bad) if bad else good
+
+
+def _agent_field(name: str, value: Any) -> Any:
+    if name not in _AGENT_FIELDS:
+        raise NotAllowed(f"fields {', '.join(_AGENT_FIELDS)}")
+    return _AGENT_FIELDS[name](value)
+
+
+def _switch(value: Any) -> str:
+    return "true" if flag(value) else "false"
+
+
+def _listing(value: Any) -> str:
+    """Names with commas between them, however they were written; none at all is allowed."""
+    entries = value.split(",") if isinstance(value, str) else value
+    if not isinstance(entries, list) or not all(isinstance(entry, str) for entry in entries):
+        raise NotAllowed("an array of strings")
+    return ",".join(entries)
+
+
+def from_1_to(most: int) -> Callable[[Any], int]:
+    def read(value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 1 <= value <= most or value % 1:
+            raise NotAllowed(f"a whole number from 1 to {most}")
+        return int(value)
+
+    return read
+
+
+_AGENT_FIELDS: dict[str, Callable[[Any], Any]] = {
+    "disabled": _switch,
+    "description": text,
+    "systemPrompt": text,
+    "systemPromptMode": one_of("append", "replace"),
+    "tools": _listing,
+    "model": text,
+    "fallbackModels": _listing,
+    "thinking": one_of(*THINKING_LEVELS),
+    "inheritProjectContext": _switch,
+    "inheritSkills": _switch,
+    "skills": _listing,
+    "defaultContext": one_of("fresh", "fork"),
+    "defaultReads": _listing,
+    "output": text,
+}
+
+
 def _safe_count(value: Any) -> int:
     try:
         return count(value)
@@ -310,6 +377,9 @@ KEYS: tuple[Key, ...] = (
     Key("task_wait", ("tasks", "wait", "kind"), one_of("automatic", "until-settled")),
     Key("task_command_budget_ms", ("tasks", "wait", "commandBudgetMs"), count),
     Key("task_agent_budget_ms", ("tasks", "wait", "agentBudgetMs"), count),
+    Key("running_subagents", ("subagents", "concurrency"), from_1_to(4)),
+    Key("max_subagents", ("subagents", "maxTasks"), from_1_to(50)),
+    Key("agent_overrides", ("subagents", "agentOverrides"), agent_overrides),
     Key("shell_command_prefix", ("shellCommandPrefix",), text),
     Key("block_images", ("images", "blockImages"), flag),
     Key("auto_resize_images", ("images", "autoResize"), flag),

@@ -26,7 +26,7 @@ QueueMode = Literal["all", "one-at-a-time"]
 # Not HTTP_PROXY: by convention it is for http:// alone, and providers are reached by https://.
 PROXY_VARIABLES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-MERGED = ("thinking_budgets", "model_thinking_levels", "model_budgets")
+MERGED = ("thinking_budgets", "model_thinking_levels", "model_budgets", "agent_overrides")
 LOCK_TRIES = 10
 LOCK_PAUSE_S = 0.02
 
@@ -79,6 +79,9 @@ class Settings(Struct, frozen=True):
     task_wait: Literal["automatic", "until-settled"] = "automatic"
     task_command_budget_ms: int = 10000
     task_agent_budget_ms: int = 30000
+    running_subagents: int = 4
+    max_subagents: int = 50
+    agent_overrides: dict[str, dict[str, Any]] = {}
     block_images: bool = False
     auto_resize_images: bool = True
     search_context_before: int = 1

@@ -31,7 +31,7 @@ from runtime.templates import load_templates, setting_paths
 
 if TYPE_CHECKING:
     from actors.mail import AgentPlan
-    from actors.task.definition import AgentChange, AgentChanged, AgentDefinition
+    from actors.task.definition import AgentChange, AgentChanged, KnownAgents
 
 
 class SurroundingsReader:
@@ -56,12 +56,18 @@ class SurroundingsReader:
     def read(self, cwd: str) -> Surroundings:
         return self.made(cwd, *self._load(cwd))
 
-    def agents(self, cwd: str) -> tuple[list[AgentDefinition], list[str]]:
-        """The definitions of subagents for a folder, weakest first, and warnings. A project's own lie in places that no
-        other trust is asked for, so they count only if the project was trusted by somebody."""
+    def agents(self, cwd: str) -> KnownAgents:
+        """What subagents there are for a folder. A project's own lie in places that no other trust is asked for, so
+        they count only if the project was trusted by somebody. What is wrong in the settings was told before."""
+        from actors.task.definition import KnownAgents
         from runtime.agent_definitions import load_agents
 
-        return load_agents(self._agent_dir, cwd, self._env, trusted=self._trusts_agents(cwd))
+        trusted, _ = is_trusted(self._agent_dir, cwd, self._env, self._approval(cwd))
+        settings, _ = load_settings(self._agent_dir, cwd, self._env, trusted)
+        found, warnings = load_agents(
+            self._agent_dir, cwd, self._env, trusted=self._trusts_agents(cwd), overrides=settings.agent_overrides
+        )
+        return KnownAgents(tuple(found), tuple(warnings), settings.max_subagents)
 
     def change_agent(self, change: AgentChange) -> AgentChanged:
         """Raises `ToolFailure`."""

@@ -304,7 +304,7 @@ class House:
         self, shared: Shared, scope: str, key: str, session: Address[SessionMail]
     ) -> Child[TaskDeskMail]:
         from actors.task.desk import TaskDesk
-        from actors.task.effects import Budgets
+        from actors.task.effects import Budgets, Room
         from actors.task.launch import CommandLauncher
 
         settings = self._startup.settings
@@ -316,7 +316,8 @@ class House:
         )
         start_shell = partial(self._start_shell_task, shared.clock, launcher)
         start_agent = partial(self._start_subagent, shared)
-        desk = TaskDesk(scope, wait, session, shared.clock, start_shell, start_agent)
+        room = Room(running=settings.running_subagents)
+        desk = TaskDesk(scope, wait, session, shared.clock, start_shell, start_agent, {"agent": room})
         return self._host.start(desk, key, session, key)
 
     def _start_shell_task(

@@ -45,6 +45,16 @@ class AgentDefinition(Struct, frozen=True):
     skills: tuple[str, ...] | None = None
     output: str | None = None
     reads: tuple[str, ...] = ()
+    disabled: bool = False  # by the settings: it cannot be run
+
+
+class KnownAgents(Struct, frozen=True):
+    """What there is for a folder: definitions, weakest first, what is wrong with files, and how many agents one call
+    may launch."""
+
+    definitions: tuple[AgentDefinition, ...]
+    warnings: tuple[str, ...] = ()
+    max_tasks: int = 50
 
 
 class AgentChange(Struct, frozen=True):
@@ -98,6 +108,7 @@ def read_definition(
         skills=_names(fields.get("skills", fields.get("skill"))) or None,
         output=_text(fields.get("output")),
         reads=_names(fields.get("defaultReads")),
+        disabled=source == "builtin" and _flag(fields.get("disabled"), False),
     )
     return definition, faults
 

@@ -18,9 +18,8 @@ from actors.task.definition import by_name
 from actors.tool.table import ToolFailure
 
 if TYPE_CHECKING:
-    from actors.task.definition import AgentDefinition
+    from actors.task.definition import AgentDefinition, KnownAgents
 
-MAX_TASKS = 50
 NOT_SAVED = "Forked subagent context requires a persisted parent session."
 NO_LEAF = "Forked subagent context requires a current leaf to fork from."
 BOUNDARY = (
@@ -35,16 +34,15 @@ NOT_FOR_CHILDREN = "kill"  # a child owns no tasks
 
 def plans(
     arguments: dict[str, Any],
-    definitions: list[AgentDefinition],
+    agents: KnownAgents,
     parent: ParentView,
     cwd: str,
     run: str,
     is_folder: Callable[[str], bool],
 ) -> tuple[AgentPlan | AgentRefusal, ...]:
-    """One for each agent of the call, in its order. `definitions` come weakest first; `run` names the launch. Raises
-    `ToolFailure`."""
-    known = by_name(definitions)
-    wanted = _wanted(arguments, known)
+    """One for each agent of the call, in its order. `run` names the launch. Raises `ToolFailure`."""
+    known = by_name(agents.definitions)
+    wanted = _wanted(arguments, known, agents.max_tasks)
     where = os.path.normpath(os.path.join(cwd, arguments["cwd"])) if arguments.get("cwd") else cwd
     many = len(wanted) > 1 or "tasks" in arguments
     forks = any(known[each["agent"]].context == "fork" for each in wanted)
@@ -66,10 +64,11 @@ def task_text(plan: AgentPlan) -> str:
 # ---- the call ----------------------------------------------------------------------------------------------------
 
 
-def _wanted(arguments: dict[str, Any], known: Mapping[str, AgentDefinition]) -> list[dict[str, Any]]:
+def _wanted(arguments: dict[str, Any], known: Mapping[str, AgentDefinition], max_tasks: int) -> list[dict[str, Any]]:
     """The call's tasks with what the call says for all of them, `count` carried out."""
     if ("agent" in arguments) == ("tasks" in arguments):
-        raise ToolFailure(f"Provide exactly one mode. Agents: {', '.join(known)}")
+        available = [name for name, agent in known.items() if not agent.disabled]
+        raise ToolFailure(f"Provide exactly one mode. Agents: {', '.join(available)}")
     shared: dict[str, Any] = {
         name: arguments[name] for name in ("model", "reads", "maxOutput", "artifacts") if name in arguments
     }
@@ -82,14 +81,16 @@ def _wanted(arguments: dict[str, Any], known: Mapping[str, AgentDefinition]) -> 
     for number, task in enumerate(arguments["tasks"], 1):
         _check_agent(task["agent"], known, f" (task {number})")
     wanted = [{**shared, **task} for task in arguments["tasks"] for _ in range(int(task.get("count") or 1))]
-    if not wanted or len(wanted) > MAX_TASKS:
-        raise ToolFailure(f"Max {MAX_TASKS} tasks" if wanted else "tasks must have at least 1 entry")
+    if not wanted or len(wanted) > max_tasks:
+        raise ToolFailure(f"Max {max_tasks} tasks" if wanted else "tasks must have at least 1 entry")
     return wanted
 
 
 def _check_agent(name: str, known: Mapping[str, AgentDefinition], place: str) -> None:
     if name not in known:
         raise ToolFailure(f"Unknown agent: {name[:80]}{place}")
+    if known[name].disabled:
+        raise ToolFailure(f"Agent is disabled by the settings: {name}{place}")
 
 
 # ---- one agent ---------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ notice for the conversation.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import assert_never, get_args
 
 from actors.base import Actor, Address, Down
@@ -77,9 +78,10 @@ class TaskDesk(Actor[TaskDeskMail]):
         clock: Address[ClockMail],
         start_shell_task: StartShellTask,
         start_subagent: StartSubagent,
+        room: Mapping[t.TaskKind, Room] = ROOM,
     ) -> None:
         self._scope = scope
-        self._owner = TaskOwner(scope, budgets, ROOM)
+        self._owner = TaskOwner(scope, budgets, room)
         self._session = session
         self._clock = clock
         self._start_shell_task = start_shell_task

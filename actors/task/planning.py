@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import replace
 
 from actors.base import Address, StartPump
 from actors.mail import (
@@ -18,17 +19,17 @@ from actors.mail import (
     ToolRequest,
     ToolReturned,
 )
-from actors.task.definition import AgentChange, AgentChanged, by_name, in_scope
+from actors.task.definition import AgentChange, AgentChanged, KnownAgents, by_name, in_scope
 from actors.task.delegation import plans
 from actors.tool.paths import PathRefused, resolve
 from actors.tool.table import ToolFailure, ToolOutput, text_output
 from protocol.messages import TextContent
 
 if TYPE_CHECKING:
-    from actors.task.definition import AgentDefinition, AgentScope
+    from actors.task.definition import AgentScope
 
-LoadAgents = Callable[[str], tuple[list["AgentDefinition"], list[str]]]
-"""The definitions for a folder, weakest first, and warnings."""
+LoadAgents = Callable[[str], KnownAgents]
+"""What there is for a folder."""
 ChangeAgent = Callable[[AgentChange], AgentChanged]
 """Writes or removes the file of a definition. Raises `ToolFailure`."""
 _DONE = {"create": "Created", "update": "Updated", "delete": "Deleted"}
@@ -71,16 +72,16 @@ class AgentPlanner:
             return ToolReturned(self._changed(action, arguments, _folder(arguments, request.place.cwd)))
         if action is not None:
             return ToolReturned(look(self._load, arguments, request.place.cwd))
-        definitions, _ = _definitions(self._load, arguments, request.place.cwd)
+        known = _known(self._load, arguments, request.place.cwd)
         assert request.parent is not None
         run = self._new_run()
-        return AgentsPlanned(run, plans(arguments, definitions, request.parent, request.place.cwd, run, os.path.isdir))
+        return AgentsPlanned(run, plans(arguments, known, request.parent, request.place.cwd, run, os.path.isdir))
 
     def _changed(self, action: Any, arguments: dict[str, Any], cwd: str) -> ToolOutput:
         scope: AgentScope = arguments.get("agentScope") or "both"
         change = AgentChange(action, arguments.get("agent") or "", scope, cwd, arguments.get("config") or {})
         changed = self._change(change)
-        counts = by_name(self._load(cwd)[0]).get(changed.name)
+        counts = by_name(self._load(cwd).definitions).get(changed.name)
         told = f"{_DONE[action]} agent {changed.name} ({changed.source}): {changed.path}"
         if counts is not None and counts.path != changed.path:
             told += f"\nThe agent of that name that counts is now {counts.path}"
@@ -89,16 +90,14 @@ class AgentPlanner:
 
 def look(load: LoadAgents, arguments: dict[str, Any], cwd: str) -> ToolOutput:
     """What the actions list and get answer; `cwd` is the session's folder. Raises `ToolFailure`."""
-    definitions, warnings = _definitions(load, arguments, cwd)
-    if arguments["action"] == "list":
-        return _listed(definitions, warnings)
-    return _shown(arguments["agent"], definitions)
+    known = _known(load, arguments, cwd)
+    return _listed(known) if arguments["action"] == "list" else _shown(arguments["agent"], known)
 
 
-def _definitions(load: LoadAgents, arguments: dict[str, Any], cwd: str) -> tuple[list[AgentDefinition], list[str]]:
-    """Those in the scope of the call, weakest first."""
-    found, warnings = load(_folder(arguments, cwd))
-    return in_scope(found, arguments.get("agentScope") or "both"), warnings
+def _known(load: LoadAgents, arguments: dict[str, Any], cwd: str) -> KnownAgents:
+    """Those in the scope of the call."""
+    known = load(_folder(arguments, cwd))
+    return replace(known, definitions=tuple(in_scope(known.definitions, arguments.get("agentScope") or "both")))
 
 
 def _folder(arguments: dict[str, Any], cwd: str) -> str:
@@ -108,19 +107,27 @@ def _folder(arguments: dict[str, Any], cwd: str) -> str:
         raise ToolFailure(f"Invalid params: cwd: {refused}") from None
 
 
-def _listed(definitions: list[AgentDefinition], warnings: list[str]) -> ToolOutput:
-    known = by_name(definitions)
-    lines = [f"- {name} ({agent.source}): {agent.description}" for name, agent in known.items()]
-    agents = [{"name": name, "description": agent.description, "source": agent.source} for name, agent in known.items()]
-    return text_output("\n".join([*lines, *warnings]) or "(no agents)", {"agents": agents, "warnings": warnings})
+def _listed(known: KnownAgents) -> ToolOutput:
+    counting = by_name(known.definitions).values()
+    agents = [agent for agent in counting if not agent.disabled]
+    lines = [f"- {agent.name} ({agent.source}): {agent.description}" for agent in agents]
+    if disabled := [agent.name for agent in counting if agent.disabled]:
+        lines.append(f"Disabled by the settings: {', '.join(disabled)}")
+    told = [{"name": agent.name, "description": agent.description, "source": agent.source} for agent in agents]
+    warnings = list(known.warnings)
+    return text_output("\n".join([*lines, *warnings]) or "(no agents)", {"agents": told, "warnings": warnings})
 
 
-def _shown(name: str, definitions: list[AgentDefinition]) -> ToolOutput:
-    agent = by_name(definitions).get(name)
+def _shown(name: str, known: KnownAgents) -> ToolOutput:
+    agent = by_name(known.definitions).get(name)
     if agent is None:
         raise ToolFailure(f"Unknown agent: {name[:80]}")
     fields: dict[str, Any] = msgspec.to_builtins(agent)
-    told = [f"{key}: {value}" for key, value in fields.items() if key != "prompt" and value not in (None, [], ())]
+    told = [
+        f"{key}: {value}"
+        for key, value in fields.items()
+        if key != "prompt" and value not in (None, [], ()) and (key, value) != ("disabled", False)
+    ]
     return text_output("\n".join([*told, "", agent.prompt]), {"agent": fields})
 
 

@@ -25,7 +25,7 @@ def run(context: ToolContext, arguments: dict[str, Any]) -> ToolOutput:
 
 
 def looking_tool(load: LoadAgents) -> Tool:
-    """`load` gives the definitions for a folder."""
+    """`load` tells what there is for a folder."""
     look: Callable[[ToolContext, dict[str, Any]], ToolOutput] = partial(_look, load)
     return Tool("subagent", LOOKING, LOOKING_SNIPPET, looking_parameters(), look, _nothing, fault=_fault)
 

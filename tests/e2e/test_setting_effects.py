@@ -80,6 +80,11 @@ ELSEWHERE = {
     "tasks.wait.kind": "tests/e2e/test_tasks.py::test_settings_say_how_long_a_command_is_waited_for",
     "tasks.wait.commandBudgetMs": "tests/e2e/test_tasks.py::test_settings_say_how_long_a_command_is_waited_for",
     "tasks.wait.agentBudgetMs": "tests/e2e/test_tasks.py::test_settings_say_how_long_a_command_is_waited_for",
+    "subagents.concurrency": "tests/e2e/test_subagents.py::test_settings_change_and_disable_agents_and_lower_limits",
+    "subagents.maxTasks": "tests/e2e/test_subagents.py::test_settings_change_and_disable_agents_and_lower_limits",
+    "subagents.agentOverrides": (
+        "tests/e2e/test_subagents.py::test_settings_change_and_disable_agents_and_lower_limits"
+    ),
     "enabledModels": "tests/e2e/test_models.py::test_a_scope_of_one_is_nothing_to_cycle_through",
     "retry.enabled": "tests/e2e/test_request_settings.py::test_each_limit_of_time_ends_a_request_that_goes_silent",
     "retry.provider.timeoutMs": (

@@ -275,6 +275,33 @@ def test_changes_of_one_definition_wait_for_each_other(agent: Start, server: Mod
     assert all(f"{name}: low" in kept for name in fields)
 
 
+def test_settings_change_and_disable_agents_and_lower_limits(agent: Start, server: ModelServer, home: Any) -> None:
+    overrides = {"scout": {"model": "m2", "systemPrompt": "Look twice."}, "reviewer": {"disabled": True}}
+    settings = {"subagents": {"agentOverrides": overrides, "concurrency": 1, "maxTasks": 2}}
+    (home.agent_dir / "settings.json").write_text(json.dumps(settings))
+    calls = [
+        {"action": "list"},
+        {"agent": "reviewer", "task": "x"},
+        {"tasks": [{"agent": "scout", "task": "x", "count": 3}]},
+    ]
+    server.default = parent_and(
+        lambda request: tool("bash", {"command": "sleep 331"}, id="c"),
+        tools([("subagent", call) for call in calls]),
+        launch(tasks=[{"agent": "scout", "task": "x", "count": 2}]),
+    )
+    with agent() as a:
+        a.prompt("go")
+        listed, disabled, many = [r["message"]["content"][0]["text"] for r in a.records if _is_result(r)][:3]
+        assert "Disabled by the settings: reviewer" in listed and "- reviewer" not in listed
+        assert disabled == "Agent is disabled by the settings: reviewer"
+        assert many == "Max 2 tasks"
+        alive(a, "sleep 331")
+        states = [task["state"] for task in a.request("get_tasks")["data"]["tasks"]]
+        assert sorted(states) == ["queued", "running"]
+    (request,) = [request for request in server.requests if is_child(request)]
+    assert request.body["model"] == "m2" and "Look twice." in json.dumps(request.body["system"])
+
+
 def test_status_wait_and_kill_know_the_agents_of_this_session_alone(agent: Start, server: ModelServer) -> None:
     ids: list[str] = []
 

@@ -103,3 +103,26 @@ def test_links_of_files_are_followed_and_circles_of_folders_end(place: Place) ->
     (folder / "a.md").symlink_to(real)
     (folder / "loop").symlink_to(folder)
     assert place.load() == ({"linked": "d"}, [])
+
+
+def test_settings_lie_over_the_agents_of_the_program_alone(place: Place) -> None:
+    place.write(place.agent / "agents" / "worker.md", "worker", "mine")
+    overrides = {
+        "scout": {"tools": "", "model": "m:low", "systemPrompt": "Else.", "inheritProjectContext": "false"},
+        "reviewer": {"disabled": "true"},
+        "worker": {"disabled": "true", "model": "m"},
+    }
+    where = (str(place.agent), str(place.project), {"HOME": str(place.home)})
+    found = by_name(load_agents(*where, trusted=True, overrides=overrides)[0])
+    plain = by_name(load_agents(*where, trusted=True)[0])
+    assert (found["scout"].tools, found["scout"].model, found["scout"].prompt) == (None, "m:low", "Else.")
+    assert plain["scout"].inherits_project_context and not found["scout"].inherits_project_context
+    assert (found["reviewer"].disabled, found["analyst"]) == (True, plain["analyst"])
+    assert (found["worker"].disabled, found["worker"].model) == (False, None)
+
+
+def test_a_file_cannot_disable_its_agent(place: Place) -> None:
+    path = place.write(place.agent / "agents" / "x.md", "x")
+    path.write_text(path.read_text().replace("description", "disabled: true\ndescription"))
+    where = (str(place.agent), str(place.project), {"HOME": str(place.home)})
+    assert not by_name(load_agents(*where, trusted=True)[0])["x"].disabled

@@ -17,7 +17,8 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from runtime.setting_keys import KEYS, NotAllowed, read_document
+from runtime.agent_definitions import BUILT_IN
+from runtime.setting_keys import BUILT_IN_AGENTS, KEYS, NotAllowed, read_document
 from runtime.settings import Settings, SettingsError, file_of, load_settings, save_setting
 
 SAVED = [("steeringMode",), ("retry", "enabled"), ("compaction", "enabled"), ("defaultModel",)]
@@ -158,6 +159,23 @@ def test_a_byte_order_mark_is_no_fault(place: Place) -> None:
         ({"retry": {"maxRetries": 1e300}}, "retry.maxRetries"),
         ({"retry": {"provider": {"maxRetryDelayMs": 2**64}}}, "retry.provider.maxRetryDelayMs"),
         ({"search": {"contextBefore": 1.5}}, "search.contextBefore"),
+        *(({"subagents": {"concurrency": bad}}, "subagents.concurrency") for bad in (0, 5, 1.5, "2", True)),
+        *(({"subagents": {"maxTasks": bad}}, "subagents.maxTasks") for bad in (0, 51, -1, [])),
+        *(
+            ({"subagents": {"agentOverrides": bad}}, "subagents.agentOverrides")
+            for bad in (
+                7,
+                {"scout": 7},
+                {"nobody": {"model": "m"}},
+                {"scout": {"colour": "red"}},
+                {"scout": {"name": "other"}},
+                {"scout": {"disabled": "yes"}},
+                {"scout": {"tools": [1]}},
+                {"scout": {"thinking": "much"}},
+                {"scout": {"defaultContext": "half"}},
+                {"scout": {"systemPrompt": " "}},
+            )
+        ),
         ({"sessionDir": "a\0b"}, "sessionDir"),
         ({"shellPath": "\ud800"}, "shellPath"),
         ({"caFile": " "}, "caFile"),
@@ -320,10 +338,15 @@ MAPS = [
     ("model_thinking_levels", "modelThinkingLevels", {"a/b": "low"}, {"c/d": "bogus", "e/f": 7}),
     ("thinking_budgets", "thinkingBudgets", {"low": 1}, {"high": -1, "ultra": 5}),
     ("model_budgets", "compaction.modelOverrides", {"a/b": {"reserveTokens": 1}}, {"c/d": 7}),
+    ("agent_overrides", "subagents.agentOverrides", {"scout": {"model": "m"}}, {"scoot": {}, "worker": 7}),
     ("fallback_models", "fallbackModels", ["a/b"], [7, " "]),
     ("enabled_models", "enabledModels", ["a/b"], [None]),
     ("default_tools", "defaultTools", ["read"], [{}]),
 ]
+
+
+def test_the_agents_that_may_be_overridden_are_those_of_the_program() -> None:
+    assert sorted(name.removesuffix(".md") for name in os.listdir(BUILT_IN)) == list(BUILT_IN_AGENTS)
 
 
 def test_every_key_that_holds_entries_is_tried_below() -> None:
@@ -364,6 +387,15 @@ def test_a_bad_field_of_a_model_budget_leaves_the_other_field(place: Place) -> N
     settings, (line,) = place.load({"compaction": {"modelOverrides": {"a/b": fields}}})
     assert settings.model_budgets == {"a/b": {"reserveTokens": 5}}
     assert '"a/b"."preserve_recent" is "2"' in line
+
+
+def test_overrides_of_agents_are_merged_field_by_field_and_a_bad_one_leaves_the_others(place: Place) -> None:
+    user = {"subagents": {"agentOverrides": {"scout": {"model": "m", "disabled": True, "tools": ["read", "ls"]}}}}
+    project = {"subagents": {"agentOverrides": {"scout": {"disabled": False, "thinking": 7}, "worker": {}}}}
+    settings, (line,) = place.load(user, project)
+    scout = {"model": "m", "disabled": "false", "tools": "read,ls"}
+    assert settings.agent_overrides == {"scout": scout, "worker": {}}
+    assert '"scout"."thinking" is 7' in line
 
 
 def test_of_many_bad_entries_the_first_are_told(place: Place) -> None:

@@ -7,11 +7,19 @@ from typing import Any
 import pytest
 
 from actors.mail import AgentPlan, AgentRefusal, ParentView
-from actors.task.delegation import MAX_TASKS, NO_LEAF, NOT_SAVED, plans, task_text
+from actors.task.definition import KnownAgents
+from actors.task.delegation import NO_LEAF, NOT_SAVED, plans, task_text
 from actors.tool.table import ToolFailure
 from tests.actors.task.agents import agent, parent, plan
 
-KNOWN = [agent("scout", tools=("read", "write", "subagent")), agent("worker", context="fork"), agent("both")]
+KNOWN = KnownAgents(
+    (
+        agent("scout", tools=("read", "write", "subagent")),
+        agent("worker", context="fork"),
+        agent("both"),
+        agent("off", disabled=True),
+    )
+)
 
 
 def made(arguments: dict[str, Any], of: ParentView | None = None, folders: str = "") -> tuple[Any, ...]:
@@ -37,7 +45,12 @@ def refusal(of: ParentView | None = None, /, **arguments: Any) -> AgentRefusal:
         ({"agent": "both", "tasks": []}, "Provide exactly one mode. Agents: both, scout, worker"),
         ({"agent": "nobody"}, "Unknown agent: nobody"),
         ({"tasks": [{"agent": "both", "task": "x"}, {"agent": "no", "task": "x"}]}, "Unknown agent: no (task 2)"),
-        ({"tasks": [{"agent": "both", "task": "x", "count": 26}] * 2}, f"Max {MAX_TASKS} tasks"),
+        ({"tasks": [{"agent": "both", "task": "x", "count": 26}] * 2}, "Max 50 tasks"),
+        ({"agent": "off"}, "Agent is disabled by the settings: off"),
+        (
+            {"tasks": [{"agent": "both", "task": "x"}, {"agent": "off", "task": "x"}]},
+            "Agent is disabled by the settings: off (task 2)",
+        ),
         ({"tasks": []}, "tasks must have at least 1 entry"),
     ],
 )
@@ -45,6 +58,13 @@ def test_a_call_that_cannot_be_meant_is_refused_as_a_whole(arguments: dict[str, 
     with pytest.raises(ToolFailure) as refused:
         made(arguments)
     assert str(refused.value) == text
+
+
+def test_the_settings_may_allow_fewer_tasks_in_a_call() -> None:
+    few = KnownAgents(KNOWN.definitions, max_tasks=2)
+    call = {"tasks": [{"agent": "both", "task": "x", "count": 3}]}
+    with pytest.raises(ToolFailure, match=r"^Max 2 tasks$"):
+        plans(call, few, parent(), "/project", "r1", lambda path: True)
 
 
 def test_tasks_are_counted_and_keep_their_order() -> None:
