@@ -29,6 +29,11 @@ def asked(request: Request) -> Json:
     }  # fmt: skip
 
 
+def offered(request: Request) -> list[str]:
+    """The names of the tools that the model may call."""
+    return _tools(request.body) if isinstance(request.body, dict) else []
+
+
 def _items(body: Mapping[str, Any]) -> list[Json]:
     items = body.get("messages") or body.get("input") or []
     if isinstance(items, str):

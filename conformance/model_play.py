@@ -1,13 +1,11 @@
 """The model's part in a case: `reply` lines read into what the model server answers, and the gates that steps open.
 
-Owns the named gates of one case and which reply is whose turn. Promises that each reply answers one request, in the
-order of the lines, and that a request beyond them is told by its number.
+Owns the named gates of one case. Whose turn a reply is, `model_turns` decides.
 """
 
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,7 +19,6 @@ from conformance.model_scripts import (
     Step,
     StreamError,
     Text,
-    TextScript,
     Thinking,
     ToolUse,
     Usage,
@@ -31,16 +28,13 @@ from conformance.model_scripts import (
     text,
     words,
 )
-from conformance.model_server import Request
-from conformance.names import Names, resolve
-from conformance.shapes import ShapeError, check_shape, match
 
 Json = Mapping[str, Any]
 _CONTROLS = {"cut": Control.CUT, "hang": Control.HANG, "garbage": Control.GARBAGE}
 _STEPS = ("gate", "pause", *_CONTROLS)
 _PARTS = ("text", "thinking", "tool", "stream_error", *_STEPS)
 _REPLY = ("text", "thinking", "tool", "tools", "parts", "error", "raw", "silent")
-_OPTIONS = ("stop", "usage", "when", "headers", "message", "body", "status", "signature")
+_OPTIONS = ("stop", "usage", "when", "asked", "times", "headers", "message", "body", "status", "signature")
 _STOPS = ("stop", "length", "tool", "refusal")
 
 
@@ -187,33 +181,3 @@ def read_reply(value: Any, gates: Gates) -> Reply:
         return Reply(answers=False)
     usage = _usage(fields["usage"]) if "usage" in fields else None
     return Reply(_parts(fields, gates), stop=fields.get("stop"), usage=usage, headers=fields.get("headers"))
-
-
-class ModelPlay:
-    """Answers the requests of one case; give it to a `ModelServer` as its default."""
-
-    def __init__(self, replies: Sequence[Any], gates: Gates, names: Names) -> None:
-        self._guard = threading.Lock()
-        self._waiting = [(when(value), read_reply(resolve(value, names), gates)) for value in replies]
-        self._by_text = TextScript()
-        self._scripted = bool(replies)
-
-    def __call__(self, request: Request) -> Reply:
-        with self._guard:
-            for index, (shape, reply) in enumerate(self._waiting):
-                if match(shape, request.body, {}).difference is None:
-                    del self._waiting[index]
-                    return reply
-        if self._scripted:
-            return text(f"no reply is scripted for request {request.number}")
-        return self._by_text.reply(request.body)
-
-
-def when(value: Any) -> Any:
-    """Which requests a reply answers, as a shape of their body. ScriptError when it is none."""
-    shape = value.get("when", {"$any": True}) if isinstance(value, dict) else {"$any": True}
-    try:
-        check_shape(shape)
-    except ShapeError as problem:
-        raise ScriptError(f"when: {problem}") from problem
-    return shape

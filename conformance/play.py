@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from conformance import ending, rules
 from conformance.acts import ACTS
+from conformance.asked import offered
 from conformance.driver import Record
 from conformance.fault import Fault, KitError, Unmet
 from conformance.model_play import ScriptError
@@ -33,6 +34,7 @@ class Played(NamedTuple):
     arguments: list[str]
     seconds: float
     sent: frozenset[str] = frozenset()  # the types of the commands
+    tools: frozenset[str] = frozenset()  # those that the model was offered
 
 
 def play(case: Case, target: Target) -> Played:
@@ -46,7 +48,8 @@ def play(case: Case, target: Target) -> Played:
             faults += [fault for fault in rules.broken(player.talk, target.check) if fault.rule not in case.waive]
             talk = player.talk
             sent = frozenset(one.command for one in talk.sent if one.command is not None)
-            return Played(faults, talk.records, talk.stderr, player.arguments, time.monotonic() - began, sent)
+            tools = frozenset(name for request in server.requests for name in offered(request))
+            return Played(faults, talk.records, talk.stderr, player.arguments, time.monotonic() - began, sent, tools)
     except (ScriptError, AssertionError) as problem:  # the model server's own faults are of the script
         raise KitError(str(problem)) from problem
     finally:
@@ -61,6 +64,7 @@ def _steps(player: Player) -> list[Fault]:
         for step in player.case.steps:
             if step.verb not in AT_THE_END:
                 _DO[step.verb](player, step)
+                player.model.named()
     except Unmet as unmet:
         faults.append(unmet.fault)
     finally:
@@ -71,6 +75,7 @@ def _steps(player: Player) -> list[Fault]:
 def _end(player: Player, *, hurried: bool) -> None:
     """Let the model speak, let every command be answered, close stdin, and wait for the end."""
     player.gates.open_all()
+    player.model.end()
     deadline = player.target.deadline
     player.talk.settle(1.0 if hurried else deadline)
     player.talk.end(3.0 if hurried else CLOSING * max(1.0, deadline / 10))

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 from conformance.conversation import Conversation
 from conformance.fault import Unmet, compared
-from conformance.model_play import Gates, ModelPlay
+from conformance.model_play import Gates
 from conformance.model_server import ModelServer
+from conformance.model_turns import ModelPlay
 from conformance.profile import Profile
 from conformance.shapes import match
 from conformance.stage import Stage
@@ -40,7 +41,7 @@ class Player:
         self.names: dict[str, Any] = dict(self.stage.names)
         self.labels: dict[str, int] = {"start": -1}
         self.gates = Gates()
-        server.default = ModelPlay(case.replies, self.gates, self.names)
+        server.default = self.model = ModelPlay(case.replies, self.gates, self.names)
         self.talk = Conversation()
         self.arguments: list[str] = []
 

@@ -21,8 +21,9 @@ from conformance.conversation import sweep
 from conformance.driver import Agent
 from conformance.fault import KitError, NotStarted
 from conformance.json_values import ABSENT, shorten
-from conformance.model_play import Gates, ModelPlay
+from conformance.model_play import Gates
 from conformance.model_server import ModelServer
+from conformance.model_turns import ModelPlay
 from conformance.player import Target
 from conformance.recorded_start import with_models
 from conformance.recording import Line, Recording, raw_bytes
@@ -188,7 +189,8 @@ def _replay(recording: Recording, target: Target, server: ModelServer, root: Pat
     stage = Stage(root, server.url, target.profile, with_models(recording.start, recording.records))
     gates = Gates()
     replies = recording.replies if recording.replies is not None else read_answers(recording.lines).replies
-    server.default = ModelPlay(replies, gates, {})
+    server.default = play = ModelPlay(replies, gates, {})
+    play.end()  # no step binds a name
     command = stage.command(target.command, {}, stage.names)
     try:
         agent = Agent(command, cwd=stage.cwd, env=stage.environment({}, stage.names))

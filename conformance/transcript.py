@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 
 from conformance.folders import FOLDERS, check_files
 from conformance.json_values import shorten
-from conformance.model_play import Gates, read_reply, when
-from conformance.names import bound_names, resolve, used_names, value_problem
+from conformance.model_play import Gates
+from conformance.model_turns import check_reply
+from conformance.names import bound_names, used_names, value_problem
 from conformance.rules import RULES
 from conformance.verbs import AT_THE_END, VERBS, Checker, content_problem, is_flag, is_object, is_text, is_texts
 from protocol.commands import COMMAND_NAMES
@@ -98,7 +99,8 @@ class Step(NamedTuple):
 
 class Case(NamedTuple):
     """`name` is `section/file`. `needs` are the features whose absence is told apart from a fault: names of commands,
-    `event:<type>`, `field:<record or command>.<path>`, `flag:<--flag>`, or a word that profiles list under `lacks`."""
+    `event:<type>`, `field:<record or command>.<path>`, `flag:<--flag>`, `tool:<name>`, or a word that profiles list
+    under `lacks`."""
 
     name: str
     path: str
@@ -171,22 +173,24 @@ class _Reader:
         self._check_fields(start, _START, "start")
         self._check_names(start)
         self._check_value(start, "start")
-        replies: list[Any] = []
+        replies: list[tuple[int, Any]] = []
         steps: list[Step] = []
         for self._line, fields in lines[1:]:
             if "reply" in fields and not steps:
                 self._check_fields(fields, {"reply": lambda value: None}, "a reply")
                 self._check_reply(fields["reply"])
-                replies.append(fields["reply"])
+                replies.append((self._line, fields["reply"]))
             else:
                 steps.append(self._step(fields))
         if not steps:
             self._refuse("the case has no steps")
         self._check_labels(steps)
+        for self._line, reply in replies:
+            self._check_reply_names(reply)
         needs = tuple(dict.fromkeys([*header.get("needs", ()), *_commands(steps)]))
         return Case(
             name, self._path, header["title"], header["level"], header["shows"], needs, start,
-            tuple(header.get("waive", ())), tuple(replies), tuple(steps),
+            tuple(header.get("waive", ())), tuple(reply for _, reply in replies), tuple(steps),
         )  # fmt: skip
 
     @property
@@ -220,16 +224,16 @@ class _Reader:
             self._refuse(f"{what}: {problem}")
 
     def _check_reply(self, value: Any) -> None:
-        """A reply is read once, with words in place of the names that only a play knows."""
-        self._names.discard("pid")  # nothing runs yet when replies are read
-        self._check_names(value)
-        self._names.add("pid")
         self._check_value(value, "a reply")
         try:
-            when(value)
-            read_reply(resolve(value, {name: f"<{name}>" for name in GIVEN_NAMES}), self._gates)
+            check_reply(value, self._gates)
         except ValueError as problem:
             self._refuse(str(problem))
+
+    def _check_reply_names(self, value: Any) -> None:
+        """What a reply says may be bound by any step: it waits for that."""
+        if unknown := [name for name in used_names(value) if name not in self._names]:
+            self._refuse(f"a reply: no step binds the name {unknown[0]!r}; known are {', '.join(sorted(self._names))}")
 
     def _step(self, fields: dict[str, Any]) -> Step:
         verbs = [key for key in fields if key in VERBS]

@@ -22,6 +22,7 @@ Outcome = Literal["passed", "failed", "missing", "error"]
 OUTCOMES: tuple[Outcome, ...] = ("passed", "failed", "missing", "error")
 _UNKNOWN_COMMAND = re.compile(r"unknown command", re.IGNORECASE)
 _DEAD = frozenset({"process", "answered", "envelope"})  # the rules that a program which does not work breaks
+_LATE = ("event:", "field:", "tool:")
 _UNKNOWN_FLAG = re.compile(r"unknown|unrecognized|unexpected|invalid", re.IGNORECASE)
 
 
@@ -33,7 +34,7 @@ class Verdict(NamedTuple):
     reason: str
     faults: tuple[Fault, ...]
     seconds: float
-    seen: frozenset[str] = frozenset()  # which of the wanted `event:` and `field:` features were there
+    seen: frozenset[str] = frozenset()  # which of the wanted `event:`, `field:` and `tool:` features were there
     stderr: str = ""
     unknown: Mapping[str, str] = {}  # the commands of the protocol that it does not know, and what it answered
     known: frozenset[str] = frozenset()  # the commands that it answered otherwise
@@ -51,7 +52,7 @@ def lacking(case: Case, lacks: Mapping[str, str]) -> Verdict | None:
 def judge(case: Case, played: Played, wanted: Collection[str] = ()) -> Verdict:
     """The verdict of one play. What needs the records of all cases is judged when they have been played (`settle`);
     `wanted` are the `late_needs` of all cases."""
-    seen = frozenset(need for need in wanted if any(_shows(record, need) for record in played.records))
+    seen = frozenset(need for need in wanted if _is_seen(need, played))
     unknown, known = _answers(played.records)
     absent = [error for command, error in unknown.items() if command in {*case.needs, *played.sent}]
     missing = f"it answers: {absent[0]}" if absent else _missing_flag(case, played) if played.faults else None
@@ -83,7 +84,13 @@ def _speaks(played: Played) -> bool:
 
 def late_needs(cases: Iterable[Case]) -> frozenset[str]:
     """The needs that can be judged only by all records of a run."""
-    return frozenset(need for case in cases for need in case.needs if need.startswith(("event:", "field:")))
+    return frozenset(need for case in cases for need in case.needs if need.startswith(_LATE))
+
+
+def _is_seen(need: str, played: Played) -> bool:
+    if need.startswith("tool:"):
+        return need.removeprefix("tool:") in played.tools
+    return any(_shows(record, need) for record in played.records)
 
 
 def _shows(record: Record, need: str) -> bool:
@@ -113,7 +120,7 @@ def _missing_flag(case: Case, played: Played) -> str | None:
 
 def settle(verdicts: Iterable[Verdict]) -> list[Verdict]:
     """Failures that come from what the program never had in any case, told as missing: a command that it does not know
-    anywhere, an event or a field that it never sent."""
+    anywhere, an event or a field that it never sent, a tool that it never offered."""
     all_ = list(verdicts)
     seen = frozenset().union(*(verdict.seen for verdict in all_))
     known = frozenset().union(*(verdict.known for verdict in all_))
@@ -133,8 +140,13 @@ def _settled(verdict: Verdict, seen: frozenset[str], unknown: Mapping[str, str])
     never = [need for need in sorted(late_needs([verdict.case])) if need not in seen]
     if not absent and not never:
         return verdict
-    reason = f"it answers: {absent[0]}" if absent else f"it never sends {never[0].partition(':')[2]}"
+    reason = f"it answers: {absent[0]}" if absent else _never(never[0])
     return verdict._replace(outcome="missing", reason=reason)
+
+
+def _never(need: str) -> str:
+    kind, _, name = need.partition(":")
+    return f"it never offers the tool {name}" if kind == "tool" else f"it never sends {name}"
 
 
 def is_final(verdict: Verdict) -> bool:
@@ -145,6 +157,6 @@ def is_final(verdict: Verdict) -> bool:
 
 
 def _is_open(need: str, verdict: Verdict) -> bool:
-    if need.startswith(("event:", "field:")):
+    if need.startswith(_LATE):
         return need not in verdict.seen
     return need in COMMAND_NAMES and need not in verdict.known

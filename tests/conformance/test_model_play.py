@@ -1,4 +1,4 @@
-"""The model's part of a case: replies are read, used up in order, and refused with what is allowed."""
+"""The model's part of a case: replies are read, and refused with what is allowed."""
 
 from __future__ import annotations
 
@@ -6,13 +6,8 @@ from typing import Any
 
 import pytest
 
-from conformance.model_play import Gates, ModelPlay, ScriptError, read_reply
-from conformance.model_scripts import Control, Reply, StreamError, Text, Thinking, ToolUse, Usage
-from conformance.model_server import Request
-
-
-def request(body: Any, number: int = 1) -> Request:
-    return Request(number, "/messages", {}, body)
+from conformance.model_play import Gates, ScriptError, read_reply
+from conformance.model_scripts import Control, StreamError, Text, Thinking, ToolUse, Usage
 
 
 def test_a_text_is_a_delta_a_word_and_a_list_is_as_it_is() -> None:
@@ -58,34 +53,12 @@ def test_faults_of_a_provider() -> None:
         ({"parts": [{"txt": 1}]}, "a part has no field 'txt'"),
         ({"tool": {"args": {}}}, "a tool call needs a name, not null"),
         ({"text": "a", "usage": {"in": 1}}, "usage has no field 'in'; allowed are input, output"),
-        ({"text": "a", "when": {"$x": 1}}, "when: $x: no such matcher"),
     ],
 )
 def test_what_cannot_be_read_is_told(value: Any, told: str) -> None:
     with pytest.raises(ScriptError) as refused:
-        ModelPlay([value], Gates(), {})
+        read_reply(value, Gates())
     assert told in str(refused.value)
-
-
-def texts(play: ModelPlay, *bodies: Any) -> list[str]:
-    replies = [play(request(body, number)) for number, body in enumerate(bodies, 1)]
-    return ["".join(str(delta) for part in reply.parts for delta in getattr(part, "deltas", ())) for reply in replies]
-
-
-def test_each_reply_answers_one_request_and_what_is_beyond_them_is_told() -> None:
-    play = ModelPlay(["{{name}} one", "two"], Gates(), {"name": "the"})
-    assert texts(play, {}, {}, {}) == ["the one", "two", "no reply is scripted for request 3"]
-
-
-def test_a_reply_may_wait_for_its_request() -> None:
-    play = ModelPlay([{"text": "for b", "when": {"model": "b"}}, "any"], Gates(), {})
-    assert texts(play, {"model": "a"}, {"model": "b"}) == ["any", "for b"]
-
-
-def test_without_replies_the_newest_user_text_decides() -> None:
-    play = ModelPlay([], Gates(), {})
-    assert texts(play, {"messages": [{"role": "user", "content": "SAY hello"}]}) == ["hello"]
-    assert isinstance(play(request({})), Reply)
 
 
 def test_all_gates_open_at_once() -> None:

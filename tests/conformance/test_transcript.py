@@ -119,12 +119,20 @@ def test_a_step_is_refused_by_its_line(line: Any, told: str) -> None:
         ({"raw": [{"hex": "zz"}]}, 'hex is "zz"; allowed are pairs of hexadecimal digits'),
         ({"text": "x", "when": {"$nope": 1}}, "when: $nope: no such matcher"),
         ({"text": {"$times": ["x", 3]}}, "a reply: $times needs [count, text]"),
-        ("{{nope}} ", "the name 'nope' is used before it is bound"),
-        ("{{pid}}", "the name 'pid' is used before it is bound"),
+        ({"text": "x", "asked": {"$nope": 1}}, "asked: $nope: no such matcher"),
+        ({"text": "x", "times": 0}, "times is 0; allowed is a whole number from 1 on"),
+        ({"text": "x", "times": True}, "times is true; allowed is a whole number from 1 on"),
+        ("{{nope}} ", "x.jsonl:2: a reply: no step binds the name 'nope'; known are agent, cwd"),
+        ({"text": "x", "asked": {"last": "{{nope}}"}}, "no step binds the name 'nope'"),
     ],
 )
 def test_a_reply_is_refused_by_its_line(reply: Any, told: str) -> None:
     assert told in refusal({"reply": reply}, SEND)
+
+
+def test_a_reply_may_say_what_a_step_below_it_binds() -> None:
+    case = parse({"reply": "{{x}} of {{pid}}"}, SEND, {"expect": {"type": "x", "id": {"$bind": "x"}}})
+    assert case.replies == ("{{x}} of {{pid}}",)
 
 
 def test_a_gate_of_a_reply_can_be_opened() -> None:

@@ -91,6 +91,15 @@ def test_what_is_never_sent_in_any_case_is_missing(need: str, without: Record, w
     assert [v.outcome for v in settle([failed, judge(other, played(with_, faults=()), wanted)])] == ["failed", "passed"]
 
 
+def test_a_tool_that_the_model_is_never_offered_is_missing() -> None:
+    one, other = case("tool:kill"), case()
+    wanted = late_needs([one, other])
+    failed = judge(one, played(ANSWER)._replace(tools=frozenset({"bash"})), wanted)
+    assert outcome(settle([failed])[0]) == ("missing", "it never offers the tool kill")
+    offers = judge(other, played(ANSWER, faults=())._replace(tools=frozenset({"kill"})), wanted)
+    assert [each.outcome for each in settle([failed, offers])] == ["failed", "passed"]
+
+
 ANSWER = {"type": "response", "command": "get_state", "success": True}
 
 
