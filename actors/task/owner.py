@@ -236,9 +236,10 @@ class TaskOwner:
     # -- stopping
 
     def cancel(self, task_id: str, cause: t.CancelCause) -> tuple[t.CancelReceipt, Effects]:
-        """Asks for the end of a task. Raises `Refused` for an unknown one, or when its cleanup has failed."""
+        """Asks for the end of a task. What has been stopped for this cause is not called settled before (contract).
+        Raises `Refused` for an unknown one, or when its cleanup has failed."""
         task = self.task(task_id)
-        was_over = task.result is not None
+        was_over = task.result is not None and getattr(task.result, "cause", None) != cause
         effects = self._stop(task, cause)
         decision: Literal["already-settled", "cancellation-requested"]
         decision = "already-settled" if was_over else "cancellation-requested"

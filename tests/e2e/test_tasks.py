@@ -199,7 +199,8 @@ def test_kill_stops_a_task_and_the_stop_is_told_once_it_is_certain(agent: Start,
         assert living(a) == []  # already: the notice says that nothing is left
         server.script(tool("kill", {"id": task_id}, id="k2"), tool("kill", {"id": "task-0-0"}, id="k3"), text("ok"))
         a.request("prompt", message="again", streamingBehavior="followUp")
-        assert json.loads(shown(result(a, "k2")))["decision"] == "already-settled"
+        repeated = json.loads(shown(result(a, "k2")))
+        assert (repeated["decision"], repeated["cleanup"]) == ("cancellation-requested", {"kind": "reaped"})
         assert shown(result(a, "k3")) == "UnknownTask: UnknownTask"
         assert len(notices(a)) == 1
 

@@ -146,6 +146,23 @@ def test_a_settled_task_keeps_its_result() -> None:  # row 5
     assert owner.launch(command(), FOREGROUND, "again")[0] == task_id
 
 
+def test_a_repeated_cancel_keeps_its_decision_also_when_the_task_has_stopped() -> None:
+    owner, task_id = running()
+    owner.cancel(task_id, "user")
+    owner.reaped(task_id)
+    again, effects = owner.cancel(task_id, "user")
+    assert (again.decision, again.execution, again.cleanup, effects) == (
+        "cancellation-requested",
+        t.Settled(t.TaskCancelled("user")),
+        t.CleanupReaped(),
+        [],
+    )
+    timed_out, _ = owner.launch(command("other"), FOREGROUND, "host")
+    owner.cancel(timed_out, "execution-timeout")
+    owner.reaped(timed_out)
+    assert owner.cancel(timed_out, "user")[0].decision == "already-settled"
+
+
 def test_the_first_cause_is_kept() -> None:  # row 6
     owner, task_id = running()
     first, effects = owner.cancel(task_id, "user")
