@@ -616,6 +616,10 @@ class CancelTool(Struct, frozen=True):
     pass
 
 
+class LetGo(Struct, frozen=True):
+    """A message of the user waits for the parent: no wait of this call for a task is to hold it up."""
+
+
 class TaskAnswer(Struct, frozen=True):
     """What came of a launch, a wait or a kill: once for each. `outcome` is how the wait ended or what the kill came
     upon; a text: why it was refused."""
@@ -645,7 +649,9 @@ class AgentsAnswer(Struct, frozen=True):
     slots: tuple[AgentSlot, ...]
 
 
-ToolCallMail = ToolUpdated | ToolReturned | MutationGranted | CancelTool | TaskAnswer | AgentsPlanned | AgentsAnswer
+ToolCallMail = (
+    ToolUpdated | ToolReturned | MutationGranted | CancelTool | LetGo | TaskAnswer | AgentsPlanned | AgentsAnswer
+)
 
 # ---- MutationDesk ------------------------------------------------------------------------------------------------
 

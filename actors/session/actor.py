@@ -110,6 +110,7 @@ class Session(Actor[SessionMail]):
             self.headroom.cancel_mid_turn,
             self.tasks.owner,
             self.notices.was_said,
+            self.waiting.steered,
         )
         self.side_calls = SideCalls(self.services, self.setting, self.outbox, self.me, self._numbers.__next__)
         self.background = Background(self)

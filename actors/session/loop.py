@@ -15,6 +15,7 @@ from actors.base import Address, Child
 from actors.mail import (
     CancelCall,
     CancelTool,
+    LetGo,
     ModelCallMail,
     ModelRequest,
     ParentView,
@@ -84,7 +85,8 @@ class AgentLoop:
     ends that wait, if there is one. `poll` asks the queue; `replied` tells what event follows a reply's `message_end`;
     `will_retry` whether a run that ends is tried again; `finished` hears that it is over, after its `agent_end` has
     been told. `next_number` gives numbers for requests and calls that nothing else in the session has. `tasks`
-    owns what tools leave running; `said_custom` hears of each custom message that is in the file."""
+    owns what tools leave running; `said_custom` hears of each custom message that is in the file. `steered` tells
+    whether a message waits for the tools to end."""
 
     def __init__(
         self,
@@ -102,6 +104,7 @@ class AgentLoop:
         cancel_wait: Callable[[], bool],
         tasks: Callable[[], Address[TaskDeskMail] | None],
         said_custom: Callable[[CustomMessage], None],
+        steered: Callable[[], bool],
     ) -> None:
         self._services = services
         self._history = history
@@ -118,6 +121,7 @@ class AgentLoop:
         self._cancel_wait = cancel_wait
         self._tasks = tasks
         self._said_custom = said_custom
+        self._steered = steered
         self._reply_call: tuple[int, Child[ModelCallMail]] | None = None
         self._tools: dict[int, tuple[int, ToolCall, Child[ToolCallMail]]] = {}
         self.specs = tuple(ToolSpec(tool.name, tool.description, tool.parameters) for tool in services.tools.values())
@@ -171,6 +175,12 @@ class AgentLoop:
     def abort(self) -> None:
         if self.run is not None:
             self._do(self.run.abort())
+
+    def let_go(self) -> None:
+        """The user steers: tools that wait for tasks of their own end, and the tasks run on."""
+        for _, call, started in self._tools.values():
+            if self._services.tools[call.name].owned:
+                started.tell(LetGo())
 
     def go_on(self, error: str | None) -> None:
         """The request that waited may be sent, with what was queued meanwhile, unless there is an `error`, which ends
@@ -268,7 +278,10 @@ class AgentLoop:
         owner = self._tasks() if tool.owned else None
         parent = self._parent_view() if tool.delegates and owner is not None else None
         request = ToolRequest(number, tool, call, where, owner, parent)
-        self._tools[number] = (place, call, self._services.start_tool_call(request, self._me))
+        started = self._services.start_tool_call(request, self._me)
+        self._tools[number] = (place, call, started)
+        if owner is not None and self._steered():
+            started.tell(LetGo())
 
     def _parent_view(self) -> ParentView:
         history, setting = self._history, self._setting

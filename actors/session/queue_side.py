@@ -54,6 +54,10 @@ class QueueSide:
         else:
             action()
 
+    def steered(self) -> bool:
+        """Whether a message waits for the tools of the turn to end."""
+        return bool(self.view.steering) and not self.view.paused
+
     @property
     def is_empty(self) -> bool:
         """Whether a poll would hand out nothing; known without asking."""
@@ -91,7 +95,7 @@ class QueueSide:
         elif mail.ticket is not None:
             self._session.outbox.ok(mail.ticket, _queue_data(mail))
         if steers:
-            self._session.tasks.release()
+            self._session.loop.let_go()
         self._run_deferred()
 
     def _answered(self, view: QueueView) -> None:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from actors.mail import (
     CloseTasks,
-    ReleaseWaits,
     TaskChanged,
     TaskCommand,
     TaskDeskMail,
@@ -70,11 +69,6 @@ class TaskSide:
         scope = f"{self._prefix}-{self._started}"
         self._started += 1
         return scope, start_desk(scope, f"{KEY}{scope}", self._session.me)
-
-    def release(self) -> None:
-        """The user steers: what the run waits for goes on without it."""
-        if self._desk is not None:
-            self._desk[1].tell(ReleaseWaits("input-needed"))
 
     # -- commands
 

@@ -17,9 +17,11 @@ from actors.mail import (
     AgentsPlanned,
     CancelTool,
     GiveUp,
+    LetGo,
     MutationDeskMail,
     MutationGranted,
     ReleaseMutation,
+    ReleaseWaits,
     SessionMail,
     TaskAnswer,
     TaskDeskMail,
@@ -63,7 +65,7 @@ class ToolCall(Actor[ToolCallMail]):
         self._mutations = mutations
         self._start_tool = start_tool
         self._running: RunningTool | None = None
-        self._told = self._ordered = False
+        self._told = self._ordered = self._is_let_go = False
         self._path: str | None = None
 
     def begin(self) -> None:
@@ -102,6 +104,9 @@ class ToolCall(Actor[ToolCallMail]):
                 self.me.stop()
             case CancelTool():
                 self._cancel()
+            case LetGo():
+                self._is_let_go = True
+                self._let_go()
             case _:
                 assert_never(mail)
 
@@ -141,6 +146,12 @@ class ToolCall(Actor[ToolCallMail]):
             return
         self._request.tasks.tell(launch(self._request, planned, self.me))
         self._ordered = True
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Told by the call and not by its session, so that it comes after what the call asked for."""
+        if self._is_let_go and self._ordered and not self._told and self._request.tasks is not None:
+            self._request.tasks.tell(ReleaseWaits("input-needed"))
 
     def _give_up(self) -> None:
         if self._ordered and not self._told and self._request.tasks is not None:

@@ -9,6 +9,7 @@ from collections import deque
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from actors.base import Down
@@ -25,6 +26,7 @@ from actors.mail import (
     DescribeFork,
     ForkReady,
     ForkRefused,
+    LetGo,
     NoMoreCommands,
     Reload,
     ReplyDelta,
@@ -146,6 +148,7 @@ class Bench:
     def _services(self) -> Services:
         names = ("read", "bad", "slow")
         tools = {name: Tool(name, "", "", {}, lambda c, a: text_output(""), lambda a, c: None) for name in names}
+        tools["owned"] = msgspec.structs.replace(tools["slow"], name="owned", owned=True)
         return Services(
             writer=self.writer,
             shells=self.shells,
@@ -465,6 +468,23 @@ def test_an_abort_cancels_the_tools_that_run(bench: Bench) -> None:
     bench.reply("read", "slow")
     bench.send("abort")
     assert [probe.drain() for _, probe in bench.tools] == [[CancelTool()], [CancelTool()]]
+
+
+def test_a_steer_lets_go_what_waits_for_tasks_and_nothing_else(bench: Bench) -> None:
+    bench.prompt()
+    bench.reply("owned", "slow")
+    bench.send({"type": "follow_up", "message": "later"})
+    assert [probe.drain() for _, probe in bench.tools] == [[], []]
+    bench.send({"type": "steer", "message": "now"})
+    assert [probe.drain() for _, probe in bench.tools] == [[LetGo()], []]
+
+
+@pytest.mark.parametrize("paused", [True, False])
+def test_what_begins_to_wait_behind_a_steer_lets_go_at_once(bench: Bench, paused: bool) -> None:
+    bench.prompt()
+    bench.send({"type": "steer", "message": "now"}, *(["pause_queued_messages"] if paused else []))
+    bench.reply("owned", "slow")
+    assert [probe.drain() for _, probe in bench.tools] == [[] if paused else [LetGo()], []]
 
 
 def test_what_is_queued_starts_a_new_run_right_after_an_abort(bench: Bench) -> None:

@@ -8,15 +8,22 @@ import pytest
 
 from actors.mail import (
     AcquireMutation,
+    AgentRefusal,
+    AgentsPlanned,
     CancelTool,
+    LaunchAgents,
+    LetGo,
     MutationGranted,
     ReleaseMutation,
+    ReleaseWaits,
+    TaskAnswer,
     ToolEnded,
     ToolPlace,
     ToolProgress,
     ToolRequest,
     ToolReturned,
     ToolUpdated,
+    WaitForTask,
 )
 from actors.probe import Probe
 from actors.tool.actor import CANCELLED, ToolCall
@@ -112,6 +119,46 @@ def test_a_second_cancel_gives_no_second_end(mutates: bool) -> None:
     bench = Bench(mutates=mutates)
     bench.tell(CancelTool(), CancelTool())
     assert bench.session.drain() == [ToolEnded(4, CANCELLED)]
+
+
+class Observer:
+    """A call that only observes a task; one that `delegates` is planned by hand first."""
+
+    def __init__(self, name: str, arguments: dict[str, Any], *, delegates: bool = False) -> None:
+        self.tasks, self.me = Probe[Any](), Probe[Any]()
+        tool = Tool(name, "", "", {}, lambda _, __: RESULT, lambda _, __: None, owned=True, delegates=delegates)
+        place = ToolPlace("/", "s", {}, False)
+        request = ToolRequest(4, tool, messages.ToolCall("c1", name, arguments), place, self.tasks)
+        self.call = ToolCall(request, Probe[Any](), Probe[Any](), lambda _, __: RUNNING)
+        self.call.me = self.me
+        self.call.begin()
+
+
+class Running:
+    def cancel(self) -> None:
+        pass
+
+
+RUNNING = Running()
+
+
+def test_a_call_that_is_to_let_go_says_so_behind_what_it_asked_for() -> None:
+    waits = Observer("bash", {"action": "wait", "id": "t"})
+    waits.call.receive(LetGo())
+    assert waits.tasks.drain() == [WaitForTask("t", None, waits.me), ReleaseWaits("input-needed")]
+    waits.call.receive(TaskAnswer("UnknownTask: UnknownTask"))
+    waits.call.receive(LetGo())
+    assert waits.tasks.drain() == []
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_a_launch_that_is_planned_first_lets_go_once_it_is_asked_for(early: bool) -> None:
+    launches = Observer("subagent", {"agent": "a", "task": "t"}, delegates=True)
+    planned = AgentsPlanned("run", (AgentRefusal("c", "m"),))
+    for mail in (LetGo(), planned) if early else (planned, LetGo()):
+        launches.call.receive(mail)
+    first, second = launches.tasks.drain()
+    assert isinstance(first, LaunchAgents) and second == ReleaseWaits("input-needed")
 
 
 def test_the_last_words_cancel_the_tool_and_give_its_file_back() -> None:
