@@ -26,10 +26,12 @@ if TYPE_CHECKING:
     from actors.session.surroundings import Surroundings
     from actors.session.tree import Entry
     from actors.task.agent_view import AgentView
+    from actors.task.checkout import Changes, CheckoutPlan
     from actors.task.definition import AgentDefinition
     from actors.task.effects import WaitPolicy
     from actors.task.notice import TaskNotice
     from actors.task.view import OutputView
+    from actors.task.worktree import Checkout
     from actors.tool.table import Tool, ToolOutput
     from protocol.codec import Rejected
     from protocol.commands import Command, QueueMode, WithImages
@@ -790,7 +792,7 @@ class LaunchShell(Struct, frozen=True):
 class AgentPlan(Struct, frozen=True):
     """What a subagent is to do, and as what. `fallback_models` are entries like those of the setting; `run` names the
     launch and `index` the place in it. `skipped` tells of models that were passed over. `max_lines` and `max_bytes`
-    bound the answer that the parent is shown."""
+    bound the answer that the parent is shown. With `checkout` it gets a worktree, in which `cwd` lies."""
 
     agent: AgentDefinition
     task: str
@@ -810,6 +812,7 @@ class AgentPlan(Struct, frozen=True):
     artifacts: bool = True
     max_lines: int = 5000
     max_bytes: int = 204_800
+    checkout: CheckoutPlan | None = None
 
 
 class AgentRefusal(Struct, frozen=True):
@@ -1033,11 +1036,12 @@ ShellTaskMail = (
 
 
 class ChildOpened(Struct, frozen=True):
-    """The pump made the child's session, and read what its folder brings."""
+    """The pump made the child's session, and read what its folder brings. `checkout` is to be put away at the end."""
 
     opened: OpenedSession
     surroundings: Surroundings
     artifacts: tuple[str, ...] = ()
+    checkout: Checkout | None = None
 
 
 class ChildRefused(Struct, frozen=True):
@@ -1054,11 +1058,12 @@ class ChildSaid(Struct, frozen=True):
 
 class ArtifactsWritten(Struct, frozen=True):
     """The pump wrote what is kept of the answer, or `error` tells why not. `saved_to` is the file that the call asked
-    for."""
+    for, `changes` what was found in a worktree, which is gone."""
 
     paths: tuple[str, ...] = ()
     saved_to: str | None = None
     error: str | None = None
+    changes: Changes | None = None
 
 
 class StopAgent(Struct, frozen=True):

@@ -54,7 +54,7 @@ class SurroundingsReader:
         self._told: set[str] = set()
 
     def read(self, cwd: str) -> Surroundings:
-        return self.made(cwd, *self._load(cwd))
+        return self.made(cwd, *self._load(cwd, cwd))
 
     def agents(self, cwd: str) -> KnownAgents:
         """What subagents there are for a folder. A project's own lie in places that no other trust is asked for, so
@@ -83,7 +83,8 @@ class SurroundingsReader:
         task is taken as it is written."""
         from runtime.agent_prompt import agent_prompt
 
-        trusted, settings, resources, warnings = self._load(plan.cwd)
+        meant = plan.checkout.root.shared if plan.checkout is not None else plan.cwd
+        trusted, settings, resources, warnings = self._load(plan.cwd, meant)
         surroundings = self.made(plan.cwd, trusted, settings, resources, warnings)
         skills = self._load_slash(plan.cwd, trusted, settings)[0]
         snippets = {name: line for name, line in self._snippets.items() if name in plan.tools}
@@ -97,9 +98,10 @@ class SurroundingsReader:
             session_summary=False,
         )
 
-    def _load(self, cwd: str) -> tuple[bool, Settings, Resources, list[str]]:
+    def _load(self, cwd: str, meant: str) -> tuple[bool, Settings, Resources, list[str]]:
+        """What lies in `cwd`, which is trusted as far as `meant` is: a worktree belongs to its project."""
         options = self._options
-        trusted, warnings = is_trusted(self._agent_dir, cwd, self._env, self._approval(cwd))
+        trusted, warnings = is_trusted(self._agent_dir, meant, self._env, self._approval(meant))
         settings, found = load_settings(self._agent_dir, cwd, self._env, trusted)
         resources = load_resources(
             self._agent_dir, cwd, self._env, trusted=trusted, context_files=not options.no_context_files

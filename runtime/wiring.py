@@ -90,6 +90,7 @@ if TYPE_CHECKING:
     from actors.session.surroundings import Surroundings
     from actors.task.child_road import ChildRoad
     from actors.task.launch import CommandLauncher
+    from actors.task.worktree import Worktrees
     from protocol.tasks import TaskRef
     from runtime.oneshot import OneShotPlan
 
@@ -297,8 +298,14 @@ class House:
         from actors.task.planning import AgentPlanner
 
         reader = self._startup.reader
-        planner = AgentPlanner(self._pump, reader.agents, reader.change_agent, lambda: uuid.uuid4().hex[:8])
-        return planner.start(request, call)
+        root, new_run = self._worktrees().root, lambda: uuid.uuid4().hex[:8]
+        return AgentPlanner(self._pump, reader.agents, reader.change_agent, root, new_run).start(request, call)
+
+    def _worktrees(self) -> Worktrees:
+        from actors.task.git import Git
+        from actors.task.worktree import Worktrees
+
+        return Worktrees(os.path.join(self._startup.agent_dir, "worktrees"), Git(os.environ), time.time)
 
     def _start_task_desk(
         self, shared: Shared, scope: str, key: str, session: Address[SessionMail]
@@ -341,7 +348,7 @@ class House:
         from actors.task.child_files import ChildFiles
         from actors.task.subagent import Subagent
 
-        files = ChildFiles(self._pump, STAMPS, self._startup.reader.for_agent)
+        files = ChildFiles(self._pump, STAMPS, self._startup.reader.for_agent, self._worktrees())
         start_child = partial(self._start_child, shared)
         subagent = Subagent(ref, plan, desk, shared.clock, files, start_child, time.monotonic)
         return self._host.start(subagent, ref.task_id, desk, ref.task_id)

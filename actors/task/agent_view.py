@@ -6,9 +6,14 @@ Source: `tasks.md` 3.4.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from msgspec import Struct
 
 from actors.shell.truncate import count_bytes, count_lines, format_size, truncate_head
+
+if TYPE_CHECKING:
+    from actors.task.checkout import Changes
 
 KEPT_BYTES = 204_800
 DETAIL_CHARS = 7900
@@ -17,12 +22,13 @@ DETAIL_CHARS = 7900
 
 class AgentView(Struct, frozen=True):
     """`text` is the last thing that the agent itself said, `shown` what its parent gets of it; `artifacts` are the
-    files that are kept of it, `skipped` the models that were passed over."""
+    files that are kept of it, `skipped` the models that were passed over, `patch` what it changed in its worktree."""
 
     text: str
     shown: str
     artifacts: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
+    patch: str | None = None
 
 
 def agent_view(
@@ -34,14 +40,19 @@ def agent_view(
     only_file: bool = False,
     artifacts: tuple[str, ...] = (),
     skipped: tuple[str, ...] = (),
+    changes: Changes | None = None,
 ) -> AgentView:
-    """`only_file` leaves the text to the file, if it was saved to one."""
+    """`only_file` leaves the text to the file, if it was saved to one. `changes` are told after it."""
     shown = _bounded(text, max_lines, max_bytes)
     if saved_to is not None:
         size, lines = format_size(count_bytes(text)), count_lines(text)
         saved = f"Output saved to: {saved_to} ({size}, {lines} lines). Read this file if needed."
         shown = saved if only_file else f"{shown}\n\n{saved}"
-    return AgentView(truncate_head(text, KEPT_BYTES, KEPT_BYTES).content, shown, artifacts, skipped)
+    kept = truncate_head(text, KEPT_BYTES, KEPT_BYTES).content
+    if changes is None:
+        return AgentView(kept, shown, artifacts, skipped)
+    kept, shown = ("\n\n".join(filter(None, (said, changes.text))) for said in (kept, shown))
+    return AgentView(kept, shown, artifacts, skipped, changes.patch)
 
 
 def _bounded(text: str, max_lines: int, max_bytes: int) -> str:

@@ -20,6 +20,8 @@ from actors.session.surroundings import Surroundings
 from actors.session.tree import Entry
 from actors.task.delegation import task_text
 from actors.task.fork import fork_lines
+from actors.task.git import GitFailed
+from actors.task.worktree import Checkout, Worktrees
 from protocol.codec import encode
 from protocol.entries import read_entry
 
@@ -27,32 +29,46 @@ FOLDER, ARTIFACTS = "subagents", "subagent-artifacts"
 
 
 class ChildFiles:
-    """`surroundings` reads what a child is told besides its task."""
+    """`surroundings` reads what a child is told besides its task; `worktrees` makes the one that it works in, if it is
+    to have one."""
 
     def __init__(
-        self, start_pump: StartPump, stamps: Stamps, surroundings: Callable[[AgentPlan], Surroundings]
+        self,
+        start_pump: StartPump,
+        stamps: Stamps,
+        surroundings: Callable[[AgentPlan], Surroundings],
+        worktrees: Worktrees,
     ) -> None:
         self._start_pump = start_pump
         self._stamps = stamps
         self._surroundings = surroundings
+        self._worktrees = worktrees
 
     def open(self, plan: AgentPlan, to: Address[SubagentMail]) -> None:
         """Ends with `ChildOpened` or `ChildRefused`."""
         self._start_pump("subagent-open", lambda: to.tell(self._opened(plan)))
 
-    def keep(self, plan: AgentPlan, text: str, facts: dict[str, Any], to: Address[SubagentMail]) -> None:
-        """Writes the answer and what is known of the run; ends with `ArtifactsWritten`."""
-        self._start_pump("subagent-keep", lambda: to.tell(_kept(plan, text, facts)))
+    def keep(
+        self, plan: AgentPlan, text: str, facts: dict[str, Any], checkout: Checkout | None, to: Address[SubagentMail]
+    ) -> None:
+        """Writes the answer and what is known of the run, and puts away the worktree; ends with `ArtifactsWritten`."""
+        self._start_pump("subagent-keep", lambda: to.tell(_kept(plan, text, facts, checkout)))
 
     def _opened(self, plan: AgentPlan) -> ChildOpened | ChildRefused:
+        checkout = None
         try:
+            if plan.checkout is not None:
+                checkout = self._worktrees.open(plan.checkout)
             surroundings = self._surroundings(plan)
             kept = (_write(_artifact(plan, "input.md"), task_text(plan)),) if plan.artifacts else ()
-            return ChildOpened(self._session(plan), surroundings, kept)
-        except (SessionFileError, JournalError, ValueError, OSError) as error:
-            return ChildRefused(_refusal(plan, str(error)))
+            return ChildOpened(self._session(plan), surroundings, kept, checkout)
+        except (SessionFileError, JournalError, GitFailed, ValueError, OSError) as error:
+            refused = ChildRefused(_refusal(plan, str(error)))
         except Exception as error:  # the subagent must not wait for ever
-            return ChildRefused(_refusal(plan, type(error).__name__))
+            refused = ChildRefused(_refusal(plan, type(error).__name__))
+        if checkout is not None:
+            checkout.remove()
+        return refused
 
     def _session(self, plan: AgentPlan) -> OpenedSession:
         parent = plan.parent.path
@@ -74,20 +90,28 @@ def _refusal(plan: AgentPlan, why: str) -> str:
     return f"Failed to create {kind}: {why}"
 
 
-def _kept(plan: AgentPlan, text: str, facts: dict[str, Any]) -> ArtifactsWritten:
+def _kept(plan: AgentPlan, text: str, facts: dict[str, Any], checkout: Checkout | None) -> ArtifactsWritten:
+    changes = checkout.finish(_patch(plan)) if checkout is not None else None
     paths: list[str] = []
-    saved = None
     try:
         if plan.artifacts:
             paths.append(_write(_artifact(plan, "output.md"), text))
             paths.append(_write(_artifact(plan, "meta.json"), encode(facts).decode()))
-        if plan.output is not None and text:
-            saved = _write(plan.output, text, private=False)
+        saved = _write(plan.output, text, private=False) if plan.output is not None and text else None
+        return ArtifactsWritten(tuple(paths), saved, changes=changes)
     except OSError as error:
-        return ArtifactsWritten(tuple(paths), None, f"{error.filename}: {error.strerror or error}")
+        told = f"{error.filename}: {error.strerror or error}"
     except ValueError as error:  # a name that no file can have
-        return ArtifactsWritten(tuple(paths), None, f"output: {error}")
-    return ArtifactsWritten(tuple(paths), saved)
+        told = f"output: {error}"
+    return ArtifactsWritten(tuple(paths), None, told, changes)
+
+
+def _patch(plan: AgentPlan) -> str:
+    """What was changed is kept also of a session in memory: it is nowhere else."""
+    if plan.parent.path is not None:
+        return _artifact(plan, "changes.patch")
+    assert plan.checkout is not None
+    return f"{plan.checkout.folder}.patch"
 
 
 def _artifact(plan: AgentPlan, what: str) -> str:

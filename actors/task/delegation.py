@@ -14,10 +14,12 @@ from msgspec.structs import replace
 
 from actors.mail import AgentPlan, AgentRefusal, ParentView
 from actors.task.candidates import candidates
+from actors.task.checkout import CheckoutPlan
 from actors.task.definition import by_name
 from actors.tool.table import ToolFailure
 
 if TYPE_CHECKING:
+    from actors.task.checkout import WorktreeRoot
     from actors.task.definition import AgentDefinition, KnownAgents
 
 NOT_SAVED = "Forked subagent context requires a persisted parent session."
@@ -39,16 +41,20 @@ def plans(
     cwd: str,
     run: str,
     is_folder: Callable[[str], bool],
+    root: WorktreeRoot | None = None,
 ) -> tuple[AgentPlan | AgentRefusal, ...]:
-    """One for each agent of the call, in its order. `run` names the launch. Raises `ToolFailure`."""
+    """One for each agent of the call, in its order. `run` names the launch; with `root` each has a worktree of it.
+    Raises `ToolFailure`."""
     known = by_name(agents.definitions)
     wanted = _wanted(arguments, known, agents.max_tasks)
     where = os.path.normpath(os.path.join(cwd, arguments["cwd"])) if arguments.get("cwd") else cwd
+    if root is not None:
+        _check_shared(wanted, where)
     many = len(wanted) > 1 or "tasks" in arguments
     forks = any(known[each["agent"]].context == "fork" for each in wanted)
     context: Literal["fresh", "fork"] = arguments.get("context") or ("fork" if forks else "fresh")
     return tuple(
-        _plan(each, known[each["agent"]], parent, where, context, run, place if many else None, is_folder)
+        _plan(each, known[each["agent"]], parent, where, context, run, place if many else None, is_folder, root)
         for place, each in enumerate(wanted)
     )
 
@@ -93,6 +99,14 @@ def _check_agent(name: str, known: Mapping[str, AgentDefinition], place: str) ->
         raise ToolFailure(f"Agent is disabled by the settings: {name}{place}")
 
 
+def _check_shared(wanted: list[dict[str, Any]], where: str) -> None:
+    """A worktree is one of the whole call: an agent cannot work elsewhere."""
+    for number, each in enumerate(wanted, 1):
+        cwd = os.path.normpath(os.path.join(where, each.get("cwd") or "."))
+        if cwd != where:
+            raise ToolFailure(f"worktree isolation requires the shared cwd {where}, and task {number} has {cwd}")
+
+
 # ---- one agent ---------------------------------------------------------------------------------------------------
 
 
@@ -105,6 +119,7 @@ def _plan(
     run: str,
     index: int | None,
     is_folder: Callable[[str], bool],
+    root: WorktreeRoot | None,
 ) -> AgentPlan | AgentRefusal:
     cwd = os.path.normpath(os.path.join(where, wanted.get("cwd") or "."))
     if not is_folder(cwd):
@@ -119,10 +134,11 @@ def _plan(
     first, *rest = found.places
     limits = wanted.get("maxOutput") or {}
     output = wanted.get("output") or agent.output
+    checkout = CheckoutPlan(root, os.path.join(root.home, f"{run}-{index or 0}")) if root is not None else None
     return AgentPlan(
         agent=agent,
         task=wanted.get("task") or agent.description,
-        cwd=cwd,
+        cwd=cwd if checkout is None else checkout.cwd,
         context=context,
         model=first.model,
         level=first.level,
@@ -138,6 +154,7 @@ def _plan(
         artifacts=wanted.get("artifacts") is not False and parent.path is not None,
         max_lines=int(limits.get("lines") or 5000),
         max_bytes=int(limits.get("bytes") or 204_800),
+        checkout=checkout,
     )
 
 

@@ -26,6 +26,7 @@ from actors.tool.table import ToolFailure, ToolOutput, text_output
 from protocol.messages import TextContent
 
 if TYPE_CHECKING:
+    from actors.task.checkout import WorktreeRoot
     from actors.task.definition import AgentScope
 
 LoadAgents = Callable[[str], KnownAgents]
@@ -43,14 +44,21 @@ class Planning:
 
 
 class AgentPlanner:
-    """`new_run` gives a name that no other launch has."""
+    """`new_run` gives a name that no other launch has, 8 hex digits; `worktree_root` looks at a working tree, or raises
+    `ToolFailure`."""
 
     def __init__(
-        self, start_pump: StartPump, load: LoadAgents, change: ChangeAgent, new_run: Callable[[], str]
+        self,
+        start_pump: StartPump,
+        load: LoadAgents,
+        change: ChangeAgent,
+        worktree_root: Callable[[str], WorktreeRoot],
+        new_run: Callable[[], str],
     ) -> None:
         self._start_pump = start_pump
         self._load = load
         self._change = change
+        self._worktree_root = worktree_root
         self._new_run = new_run
 
     def start(self, request: ToolRequest, call: Address[ToolCallMail]) -> Planning:
@@ -72,10 +80,12 @@ class AgentPlanner:
             return ToolReturned(self._changed(action, arguments, _folder(arguments, request.place.cwd)))
         if action is not None:
             return ToolReturned(look(self._load, arguments, request.place.cwd))
-        known = _known(self._load, arguments, request.place.cwd)
+        cwd = request.place.cwd
+        known = _known(self._load, arguments, cwd)
         assert request.parent is not None
         run = self._new_run()
-        return AgentsPlanned(run, plans(arguments, known, request.parent, request.place.cwd, run, os.path.isdir))
+        root = self._worktree_root(_folder(arguments, cwd)) if arguments.get("worktree") else None
+        return AgentsPlanned(run, plans(arguments, known, request.parent, cwd, run, os.path.isdir, root))
 
     def _changed(self, action: Any, arguments: dict[str, Any], cwd: str) -> ToolOutput:
         scope: AgentScope = arguments.get("agentScope") or "both"

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from actors.mail import Remains
     from actors.session.file import OpenedSession
     from actors.session.surroundings import Surroundings
+    from actors.task.worktree import Checkout
 
 PROGRESS_MS = 400
 
@@ -57,7 +58,9 @@ class ChildPort(Protocol):
     """The files of a child, in pumps."""
 
     def open(self, plan: AgentPlan, to: Address[SubagentMail]) -> None: ...
-    def keep(self, plan: AgentPlan, text: str, facts: dict[str, Any], to: Address[SubagentMail]) -> None: ...
+    def keep(
+        self, plan: AgentPlan, text: str, facts: dict[str, Any], checkout: Checkout | None, to: Address[SubagentMail]
+    ) -> None: ...
 
 
 StartChild = Callable[
@@ -88,13 +91,15 @@ class Subagent(Actor[SubagentMail]):
         self._log = ChildLog(f"{plan.model.provider}/{plan.model.id}", plan.level)
         self._child: Child[SessionMail] | None = None
         self._opened: OpenedSession | None = None
+        self._session_file: str | None = None
+        self._checkout: Checkout | None = None
         self._remains: list[Remains] = []
         self._artifacts: tuple[str, ...] = ()
         self._result: TaskResult | None = None
         self._is_opening = True
-        self._is_ended = self._is_keeping = self._is_stopping = self._alone = self._is_gone = False
+        self._is_ended = self._is_keeping = self._has_kept = self._is_stopping = self._alone = self._is_gone = False
         self._waits_for_tick = self._changed = self._is_told = False
-        self._view = self._shown("", None)
+        self._view = self._shown("", ArtifactsWritten())
 
     def begin(self) -> None:
         self._began = self._now()
@@ -151,6 +156,8 @@ class Subagent(Actor[SubagentMail]):
         self._is_opening = False
         self._artifacts = mail.artifacts
         self._opened = mail.opened
+        self._session_file = mail.opened.journal.path
+        self._checkout = mail.checkout
         if self._is_stopping:
             self._close_file()
             self._end(None)
@@ -185,6 +192,7 @@ class Subagent(Actor[SubagentMail]):
             self._opened.journal.close()
             self._opened = None
         self._kill_remains()
+        self._keep_when_free()
 
     def _keep_remains(self, remains: Remains) -> None:
         """What its commands left in the background lives no longer than the child."""
@@ -222,7 +230,8 @@ class Subagent(Actor[SubagentMail]):
 
     def _end(self, result: TaskResult | None) -> None:
         """With a result it is over; without one it was stopped, and the desk knows why. The child lets go in each
-        case, and what is kept of it is written first, so that the outcome can name it."""
+        case, and what is kept of it is written first, so that the outcome can name it. A worktree is looked at when
+        nobody works in it any more."""
         if self._is_ended:
             return
         self._is_ended = True
@@ -232,31 +241,37 @@ class Subagent(Actor[SubagentMail]):
         if self._child is not None:
             self._child.tell(Retire())
             self._child.tell(NoMoreCommands())
-        self._is_keeping = True
-        if self._plan.artifacts or self._plan.output is not None:
-            self._files.keep(self._plan, self._log.text, self._facts(), self.me)
+        if self._plan.artifacts or self._plan.output is not None or self._checkout is not None:
+            self._is_keeping = True
+            self._keep_when_free()
         else:
-            self._is_keeping = False
             self._tell_outcome(ArtifactsWritten())
+
+    def _keep_when_free(self) -> None:
+        """Once."""
+        if self._is_keeping and not self._has_kept and (self._checkout is None or self._child is None):
+            self._has_kept = True
+            self._files.keep(self._plan, self._log.text, self._facts(), self._checkout, self.me)
 
     def _tell_outcome(self, kept: ArtifactsWritten) -> None:
         self._artifacts += kept.paths
         text = self._log.text if kept.error is None else f"{self._log.text}\n\n[Not saved: {kept.error}]"
-        self._view = self._shown(text, kept.saved_to)
+        self._view = self._shown(text, kept)
         if self._result is not None:
             self._desk.tell(TaskEnded(self._task_id, self._result, self._view))
         self._is_told = True
 
-    def _shown(self, text: str, saved_to: str | None) -> AgentView:
+    def _shown(self, text: str, kept: ArtifactsWritten) -> AgentView:
         plan = self._plan
         return agent_view(
             text,
             max_lines=plan.max_lines,
             max_bytes=plan.max_bytes,
-            saved_to=saved_to,
+            saved_to=kept.saved_to,
             only_file=plan.only_file,
             artifacts=self._artifacts,
             skipped=plan.skipped,
+            changes=kept.changes,
         )
 
     def _facts(self) -> dict[str, Any]:
@@ -269,7 +284,7 @@ class Subagent(Actor[SubagentMail]):
             "model": log.model,
             "thinking": log.level,
             "skippedModels": list(plan.skipped),
-            "sessionFile": None if self._opened is None else self._opened.journal.path,
+            "sessionFile": self._session_file,
             "taskId": self._task_id,
             "result": {"kind": "stopped"} if self._result is None else msgspec.to_builtins(self._result),
             "toolCount": log.tools,

@@ -188,6 +188,8 @@ def _answer_of(slot: AgentSlot) -> dict[str, Any]:
     told: dict[str, Any] = {"output": slot.view.shown}
     if slot.view.artifacts:
         told["artifacts"] = list(slot.view.artifacts)
+    if slot.view.patch:
+        told["patch"] = slot.view.patch
     if slot.view.skipped:
         told["skippedModels"] = list(slot.view.skipped)
     return told

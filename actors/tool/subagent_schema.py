@@ -120,6 +120,10 @@ def parameters() -> dict[str, Any]:
         agentScope=_SCOPE,
         cwd=_text("Directory to work in; the working directory if left out"),
         **_OF_EACH,
+        worktree={
+            "type": "boolean",
+            "description": "Give each agent a git worktree of its own, whose changes come back as a patch",
+        },
         maxOutput=_object(
             bytes={"type": "integer", "minimum": 1, "description": "Most bytes of an answer that are shown"},
             lines={"type": "integer", "minimum": 1, "description": "Most lines of an answer that are shown"},

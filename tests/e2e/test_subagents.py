@@ -27,6 +27,11 @@ def launch(call: str = "t1", /, **arguments: Any) -> Any:
     return tool("subagent", arguments, id=call)
 
 
+def siblings(calls: list[Record]) -> Any:
+    """Calls `s0`, `s1`, ... of one message."""
+    return tools(launch(f"s{place}", **call) for place, call in enumerate(calls))
+
+
 def is_child(request: Request) -> bool:
     return CHILD in json.dumps(request.body["system"])
 
@@ -300,6 +305,69 @@ def test_settings_change_and_disable_agents_and_lower_limits(agent: Start, serve
         assert sorted(states) == ["queued", "running"]
     (request,) = [request for request in server.requests if is_child(request)]
     assert request.body["model"] == "m2" and "Look twice." in json.dumps(request.body["system"])
+
+
+@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize("wait", [{"kind": "foreground"}, {"kind": "background"}])
+def test_calls_of_one_message_are_launches_of_their_own_and_each_gets_its_own_result(
+    agent: Start, server: ModelServer, count: int, wait: Any
+) -> None:
+    """They run at the same time: each child waits for all the others. Their options need not match."""
+    came: list[int] = []
+
+    def child(request: Request) -> Any:
+        job = job_of(request)
+        came.append(job)
+        deadline = time.monotonic() + 20
+        while len(set(came)) < count and time.monotonic() < deadline:
+            time.sleep(0.005)
+        return text(f"answer of {job}")
+
+    tasks: list[Record] = [{"agent": "scout", "task": f"job {job} "} for job in range(count)]
+    calls: list[Record] = [{**each, "wait": wait, "maxOutput": {"lines": 1 + job}} for job, each in enumerate(tasks)]
+    calls[-1] = {"tasks": [tasks[-1]], "wait": wait, "concurrency": 1}
+    server.default = parent_and(child, siblings(calls))
+    with agent() as a:
+        a.prompt("go")
+        outcomes = [told(result(a, f"s{job}")) for job in range(count)]
+        assert outcomes[-1]["kind"] == "parallel"
+        outcomes[-1] = outcomes[-1]["slots"][0]["outcome"]
+        ids = [outcome["observation"]["taskId"] for outcome in outcomes]
+        assert len(set(ids)) == count
+        if wait["kind"] == "foreground":
+            assert [outcome["output"] for outcome in outcomes] == [f"answer of {job}" for job in range(count)]
+            assert notices(a) == []
+        else:
+            found = {message["details"]["taskId"]: message["content"] for message in has_notices(a, count)}
+            assert all(f"answer of {job}" in found[task_id] for job, task_id in enumerate(ids))
+            settled(a)
+    assert sorted(came) == list(range(count))
+
+
+def test_of_calls_of_one_message_a_bad_one_leaves_the_others_and_all_share_the_room(
+    agent: Start, server: ModelServer
+) -> None:
+    calls: list[Record] = [
+        {"tasks": [{"agent": "scout", "task": "x", "count": 3}], "wait": {"kind": "foreground"}},
+        {"agent": "nobody", "task": "x"},
+        {"tasks": [{"agent": "scout", "task": "y", "count": 3}], "wait": {"kind": "foreground"}},
+    ]
+    server.default = parent_and(
+        lambda request: tool("bash", {"command": "sleep 337"}, id="c"),
+        siblings(calls),
+    )
+    with agent() as a:
+        a.request("set_task_subscription", enabled=True)
+        a.send("prompt", message="go")
+        alive(a, "sleep 337", 4)
+        last = {r["task"]["ref"]["taskId"]: r["task"]["state"] for r in a.records if r["type"] == "task_update"}
+        assert Counter(last.values()) == {"running": 4, "queued": 2}
+        assert result(a, "s1")["result"]["content"][0]["text"] == "Unknown agent: nobody"
+        a.request("abort")
+        for call in ("s0", "s2"):
+            results = [slot["outcome"]["observation"]["result"] for slot in told(result(a, call))["slots"]]
+            assert results == [{"kind": "cancelled", "cause": "user"}] * 3
+        assert a.orphans("sleep 337", deadline=5) == []
 
 
 def test_status_wait_and_kill_know_the_agents_of_this_session_alone(agent: Start, server: ModelServer) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,10 @@ from actors.mail import AgentPlan, ArtifactsWritten, ChildOpened, ChildRefused
 from actors.probe import Probe
 from actors.session.file import Stamps
 from actors.session.surroundings import Surroundings
+from actors.task.checkout import CheckoutPlan, WorktreeRoot
 from actors.task.child_files import ChildFiles
+from actors.task.git import Git
+from actors.task.worktree import Worktrees
 from tests.actors.task.agents import agent, entry, parent, plan
 
 STAMPS = Stamps(lambda: 1, lambda: "01890000-0000-7000-8000-000000000000", lambda: "u")
@@ -26,7 +30,8 @@ def files(fails: Exception | None = None) -> ChildFiles:
             raise fails
         return BARE
 
-    return ChildFiles(lambda name, work: work(), STAMPS, surroundings)
+    worktrees = Worktrees("/nowhere", Git(os.environ), lambda: 0.0)
+    return ChildFiles(lambda name, work: work(), STAMPS, surroundings, worktrees)
 
 
 def opened(of: AgentPlan, fails: Exception | None = None) -> Any:
@@ -85,7 +90,7 @@ def test_no_fault_leaves_the_subagent_waiting(tmp_path: Path) -> None:
 def test_the_answer_and_the_facts_are_kept_and_the_file_that_was_asked_for(tmp_path: Path) -> None:
     to = Probe[Any]()
     wanted = of(tmp_path, agent=agent("../up/a b"), output=str(tmp_path / "new" / "answer.md"))
-    files().keep(wanted, "the answer", {"agent": "x"}, to)
+    files().keep(wanted, "the answer", {"agent": "x"}, None, to)
     (told,) = to.drain()
     folder = tmp_path / "subagent-artifacts"
     assert told.paths == tuple(str(folder / f"r1_.._up_a_b_{what}") for what in ("output.md", "meta.json"))
@@ -96,8 +101,24 @@ def test_the_answer_and_the_facts_are_kept_and_the_file_that_was_asked_for(tmp_p
 
 def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     to = Probe[Any]()
-    files().keep(of(tmp_path, output=str(tmp_path)), "the answer", {}, to)
+    files().keep(of(tmp_path, output=str(tmp_path)), "the answer", {}, None, to)
     (told,) = to.drain()
     assert isinstance(told, ArtifactsWritten)
     assert told.saved_to is None and told.error is not None and str(tmp_path) in told.error
     assert len(told.paths) == 2
+
+
+def test_a_name_that_no_file_can_have_is_told_and_the_rest_is_kept(tmp_path: Path) -> None:
+    for name in ("a\0b", "a\ud800"):
+        to = Probe[Any]()
+        files().keep(of(tmp_path, output=str(tmp_path / name)), "the answer", {}, None, to)
+        (told,) = to.drain()
+        assert isinstance(told, ArtifactsWritten)
+        assert len(told.paths) == 2 and told.saved_to is None and "output: " in str(told.error)
+
+
+def test_without_a_worktree_that_was_asked_for_there_is_no_child(tmp_path: Path) -> None:
+    root = WorktreeRoot(str(tmp_path), "HEAD", str(tmp_path), "", str(tmp_path))
+    told = opened(of(tmp_path, checkout=CheckoutPlan(root, str(tmp_path / "0123abcd-0"))))
+    assert isinstance(told, ChildRefused) and "Failed to create subagent session: git worktree: " in told.error
+    assert list(tmp_path.iterdir()) == []

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from actors.base import Down
 from actors.mail import (
     AgentPlan,
@@ -31,6 +33,7 @@ from actors.probe import Probe
 from actors.pump import Window
 from actors.session.file import Stamps, new_session
 from actors.session.surroundings import Surroundings
+from actors.task.checkout import Changes
 from actors.task.subagent import Subagent
 from protocol.tasks import TaskCompleted, TaskFailed, TaskRef
 from tests.actors.task.agents import plan
@@ -58,6 +61,7 @@ class Bench:
         self.desk, self.clock, self.child, self.me = Probe[Any](), Probe[Any](), Probe[Any](), Probe[Any]()
         self.opened = new_session(STAMPS, "/project", None)
         self.kept: list[tuple[str, Any]] = []
+        self.checkouts: list[Any] = []
         self.agent = Subagent(
             TaskRef("o", "t", "a", "g"), plan(**fields), self.desk, self.clock, self, self._start, lambda: 0.0
         )
@@ -67,8 +71,9 @@ class Bench:
     def open(self, plan: AgentPlan, to: Any) -> None:
         assert to is self.me
 
-    def keep(self, plan: AgentPlan, text: str, facts: dict[str, Any], to: Any) -> None:
+    def keep(self, plan: AgentPlan, text: str, facts: dict[str, Any], checkout: Any, to: Any) -> None:
         self.kept.append((text, facts["result"]))
+        self.checkouts.append(checkout)
 
     def _start(self, *given: Any) -> Any:
         return self.child
@@ -79,8 +84,9 @@ class Bench:
             self.agent.receive(mail)
         return [mail for mail in self.desk.drain() if not isinstance(mail, AgentProgress)]
 
-    def run(self) -> None:
-        assert self.tell(ChildOpened(self.opened, Surroundings(lambda *_: ""), ("/in",))) == [TaskSpawned("t")]
+    def run(self, checkout: Any = None) -> None:
+        opened = ChildOpened(self.opened, Surroundings(lambda *_: ""), ("/in",), checkout)
+        assert self.tell(opened) == [TaskSpawned("t")]
         (commands,) = self.child.drain()
         assert isinstance(commands, Commands) and commands.items[0][1].message == "find x"  # type: ignore[union-attr]
 
@@ -146,6 +152,30 @@ def test_a_stop_lets_the_child_go_tells_no_outcome_and_then_that_nothing_is_left
     assert bench.kept == [("", {"kind": "stopped"})]
     assert bench.tell(ANSWER, ArtifactsWritten()) == []  # too late
     assert [type(mail) for mail in bench.tell(GONE)] == [TaskReaped]
+
+
+@pytest.mark.parametrize("artifacts", [True, False])
+@pytest.mark.parametrize("end", [ANSWER, StopAgent(), Down(0, "KeyError in x.py:1")])
+def test_a_worktree_is_put_away_once_and_not_before_nobody_works_in_it(end: Any, artifacts: bool) -> None:
+    bench, checkout, left = Bench(artifacts=artifacts), object(), Left()
+    bench.run(checkout)
+    bench.tell(ChildSaid(LeftBehind(left)), end)
+    if not isinstance(end, Down):
+        assert bench.kept == []
+        bench.tell(GONE, GONE)
+    assert left.killed and bench.checkouts == [checkout]
+    told = bench.tell(ArtifactsWritten(changes=Changes("1 file changed", "/p")))
+    assert isinstance(told[-1], TaskReaped) and told[-1].view.patch == "/p"
+    assert told[-1].view.shown.endswith("1 file changed")
+    assert [isinstance(mail, TaskEnded) for mail in told[:-1]] == [True] * (not isinstance(end, StopAgent))
+
+
+def test_a_worktree_of_a_child_that_was_stopped_before_it_began_is_put_away() -> None:
+    bench, checkout = Bench(artifacts=False), object()
+    bench.tell(StopAgent())
+    assert bench.tell(ChildOpened(bench.opened, Surroundings(lambda *_: ""), (), checkout)) == []  # type: ignore[arg-type]
+    assert bench.checkouts == [checkout]
+    assert [type(mail) for mail in bench.tell(ArtifactsWritten())] == [TaskReaped]
 
 
 def test_a_stop_before_the_child_has_begun_never_starts_it() -> None:

@@ -99,7 +99,8 @@ def test_what_goes_together_is_let_through(arguments: dict[str, Any]) -> None:
         ({**ONE, "reads": True}, "reads must be an array of file path strings or false"),
         ({"tasks": [{**ONE, "reads": [1]}]}, "reads must be an array of file path strings or false"),
         ({**ONE, "outputMode": "file-only"}, "outputMode file-only needs output"),
-        ({**ONE, "worktree": True}, "'worktree' is not a known property"),
+        ({**ONE, "share": True}, "'share' is not a known property"),
+        ({**ONE, "worktree": "yes"}, "worktree must be true or false, got 'yes'"),
         ({"tasks": [{**ONE, "group": "g"}]}, "tasks[0].'group' is not a known property"),
     ],
 )
