@@ -7,10 +7,10 @@ type. `null` for an optional field counts as absent.
 
 from __future__ import annotations
 
-from types import NoneType
-from typing import Annotated, Any, Literal, get_args, get_origin
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from msgspec import Struct
+from msgspec import Meta, Struct, UnsetType
 from msgspec.structs import fields
 
 from protocol.json_text import encode
@@ -41,6 +41,7 @@ def fitted(kind: type[Struct], record: dict[str, Any], prefix: str = "") -> dict
 
 
 def _fitted_value(kind: Any, value: Any, path: str) -> Any:
+    kind = _said(kind) if value is not None else kind
     origin = get_origin(kind)
     if origin is Annotated:
         return _fitted_secret(kind, value, path)
@@ -54,8 +55,16 @@ def _fitted_value(kind: Any, value: Any, path: str) -> Any:
     return value
 
 
+def _said(kind: Any) -> Any:
+    """What an optional field is when it is there, if that is one thing."""
+    options = [option for option in get_args(kind) if option not in (NoneType, UnsetType)]
+    return options[0] if get_origin(kind) in (Union, UnionType) and len(options) == 1 else kind
+
+
 def _fitted_secret(kind: Any, value: Any, path: str) -> Any:
     inner, meta = get_args(kind)[:2]
+    if _bounds(meta) and not _fits(kind, value):
+        raise Misfit(f'"{path}" must be {allowed(kind)}, got {shown(value)}')
     if (meta.extra or {}).get("secret") and not _fits(inner, value):
         raise Misfit(f'"{path}" must be {allowed(inner)}, got {json_type(value)}')
     return _fitted_value(inner, value, path)
@@ -72,6 +81,9 @@ def _fits(kind: Any, value: Any) -> bool:
     origin = get_origin(kind)
     if kind is Any:
         return True
+    if origin is Annotated:
+        inner, meta = get_args(kind)[:2]
+        return _fits(inner, value) and (not _bounds(meta) or _is_within(meta, value))
     if origin is Literal:
         return isinstance(value, str) and value in get_args(kind)
     if kind is float:
@@ -85,11 +97,30 @@ def _fits(kind: Any, value: Any) -> bool:
     return any(_fits(option, value) for option in get_args(kind))
 
 
+def _is_within(meta: Meta, number: Any) -> bool:
+    return (meta.ge is None or number >= meta.ge) and (meta.le is None or number <= meta.le)
+
+
+def _bounds(meta: Meta) -> str:
+    """Which numbers are allowed, in words; empty if all are."""
+    match meta.ge, meta.le:
+        case None, None:
+            return ""
+        case least, None:
+            return f" of {least} or more"
+        case None, most:
+            return f" of {most} or less"
+        case least, most:
+            return f" from {least} to {most}"
+    return ""
+
+
 def allowed(kind: Any) -> str:
     """What values of the type `kind` look like in JSON."""
     origin = get_origin(kind)
     if origin is Annotated:
-        return allowed(get_args(kind)[0])
+        inner, meta = get_args(kind)[:2]
+        return allowed(inner) + _bounds(meta)
     if origin is Literal:
         return _listed([f'"{word}"' for word in get_args(kind)])
     if origin is tuple:

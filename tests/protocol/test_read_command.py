@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import msgspec
@@ -144,6 +145,38 @@ def test_a_type_that_is_no_string_is_told() -> None:
     assert rejection('{"id":1,"type":5}') == Rejected(b"1", None, '"type" must be a string, got 5')
 
 
+ANYTHING = ("null", "true", "5", "-1", "1.5", "1e400", '"x"', "[]", "[1]", "[{}]", "{}", '{"a":{}}')
+PLAUSIBLE = {"a string": '"x"', "true or false": "true", "a number": "1", "an integer": "1", "an array": "[]"}
+
+
+def required(name: str) -> dict[str, str]:
+    """The members that a command cannot be without, as they are written."""
+    members: dict[str, str] = {}
+    while True:
+        read = read_command(record(name, members))
+        found = re.search(r'"(\w+)" is required \((.*)\)$', read.error or "") if isinstance(read, Rejected) else None
+        if found is None:
+            return members
+        literal = re.match(r'"[^"]*"', found[2])
+        members[found[1]] = literal[0] if literal else PLAUSIBLE.get(found[2], "{}")
+
+
+def record(name: str, members: dict[str, str]) -> bytes:
+    return (
+        "{" + ",".join(f'"{key}":{value}' for key, value in {"type": f'"{name}"', **members}.items()) + "}"
+    ).encode()
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS.keys() - REPLIES))
+def test_whatever_a_field_holds_the_command_is_read_or_refused_by_that_name(name: str) -> None:
+    for field in msgspec.structs.fields(COMMANDS[name]):
+        key = field.encode_name
+        for value in ANYTHING:
+            read = read_command(record(name, {**required(name), key: value}))
+            if isinstance(read, Rejected):
+                assert f'"{key}' in read.error, (key, value)
+
+
 @pytest.mark.parametrize(
     ("members", "error"),
     [
@@ -179,6 +212,18 @@ def test_a_type_that_is_no_string_is_told() -> None:
         (
             '"type":"refresh_models","timeoutMs":1e400',
             'refresh_models: "timeoutMs" must be a number, got a number out of range',
+        ),
+        (
+            '"type":"wait_task","taskId":"t","budgetMs":"1"',
+            'wait_task: "budgetMs" must be a number of 0 or more, got "1"',
+        ),
+        (
+            '"type":"wait_task","taskId":"t","budgetMs":-1',
+            'wait_task: "budgetMs" must be a number of 0 or more, got -1',
+        ),
+        (
+            '"type":"wait_task","taskId":"t","budgetMs":1e400',
+            'wait_task: "budgetMs" must be a number of 0 or more, got a number out of range',
         ),
         (
             '"type":"abort_bash","requestId":[1]',
