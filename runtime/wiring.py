@@ -324,6 +324,7 @@ class House:
         start_shell = partial(self._start_shell_task, shared.clock, launcher)
         start_agent = partial(self._start_subagent, shared)
         room = Room(running=settings.running_subagents)
+        self._pump("task-sweep", _sweep_logs)
         desk = TaskDesk(scope, wait, session, shared.clock, start_shell, start_agent, {"agent": room})
         return self._host.start(desk, key, session, key)
 
@@ -481,6 +482,14 @@ def _open_log(session_id: str, shell: str) -> tuple[int, str]:
     root, folders = tempfile.gettempdir(), (f"atomic-{uid}", directory_name(session_id))
     name = f"atomic-{shell}-{os.urandom(8).hex()}.log"
     return open_private(root, folders, name, uid), os.path.join(root, *folders, name)
+
+
+def _sweep_logs() -> None:
+    import tempfile
+
+    from actors.task.housekeeping import sweep_logs
+
+    sweep_logs(tempfile.gettempdir(), os.getuid() if hasattr(os, "getuid") else 0, time.time())
 
 
 def _which(name: str) -> str | None:

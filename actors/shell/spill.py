@@ -17,6 +17,8 @@ import re
 import stat
 from collections.abc import Callable
 
+from actors.session.journal import lock
+
 FILE_CAP = 67_108_864
 _MODE_DIRECTORY, _MODE_FILE = 0o700, 0o600
 _ANCHORED = os.name == "posix" and os.open in os.supports_dir_fd
@@ -100,13 +102,22 @@ class Spill:
 
 
 def open_private(root: str, directories: tuple[str, ...], name: str, uid: int) -> int:
-    """A descriptor of the new file `name`, mode 0600, in directories of mode 0700 below `root` that `uid` owns.
-    Raises OSError when a directory is a link, foreign or cannot be tightened, or when the file exists."""
-    if not _ANCHORED:
-        folder = os.path.join(root, *directories)
-        os.makedirs(folder, exist_ok=True)
-        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-        return os.open(os.path.join(folder, name), flags, _MODE_FILE)
+    """A descriptor of the new file `name`, mode 0600, in directories of mode 0700 below `root` that `uid` owns. It is
+    locked, which shows that somebody writes to it. Raises OSError when a directory is a link, foreign or cannot be
+    tightened, or when the file exists."""
+    fd = _open_anchored(root, directories, name, uid) if _ANCHORED else _open_plainly(root, directories, name)
+    lock(fd)
+    return fd
+
+
+def _open_plainly(root: str, directories: tuple[str, ...], name: str) -> int:
+    folder = os.path.join(root, *directories)
+    os.makedirs(folder, exist_ok=True)
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    return os.open(os.path.join(folder, name), flags, _MODE_FILE)
+
+
+def _open_anchored(root: str, directories: tuple[str, ...], name: str, uid: int) -> int:
     parent = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for level, directory in enumerate(directories, 1):

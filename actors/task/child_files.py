@@ -21,6 +21,7 @@ from actors.session.tree import Entry
 from actors.task.delegation import task_text
 from actors.task.fork import fork_lines
 from actors.task.git import GitFailed
+from actors.task.housekeeping import clean_artifacts
 from actors.task.worktree import Checkout, Worktrees
 from protocol.codec import encode
 from protocol.entries import read_entry
@@ -45,8 +46,14 @@ class ChildFiles:
         self._worktrees = worktrees
 
     def open(self, plan: AgentPlan, to: Address[SubagentMail]) -> None:
-        """Ends with `ChildOpened` or `ChildRefused`."""
-        self._start_pump("subagent-open", lambda: to.tell(self._opened(plan)))
+        """Ends with `ChildOpened` or `ChildRefused`; what is kept of earlier ones is looked through after that."""
+
+        def work() -> None:
+            to.tell(self._opened(plan))
+            if plan.parent.path is not None:
+                clean_artifacts(_artifacts(plan), self._stamps.now() / 1000)
+
+        self._start_pump("subagent-open", work)
 
     def keep(
         self, plan: AgentPlan, text: str, facts: dict[str, Any], checkout: Checkout | None, to: Address[SubagentMail]
@@ -116,10 +123,14 @@ def _patch(plan: AgentPlan) -> str:
 
 def _artifact(plan: AgentPlan, what: str) -> str:
     """Names of agents come from files: nothing of them may lead elsewhere."""
-    assert plan.parent.path is not None
     agent = re.sub(r"[^\w.-]", "_", plan.agent.name)
     place = "" if plan.index is None else f"_{plan.index}"
-    return os.path.join(os.path.dirname(plan.parent.path), ARTIFACTS, f"{plan.run}_{agent}{place}_{what}")
+    return os.path.join(_artifacts(plan), f"{plan.run}_{agent}{place}_{what}")
+
+
+def _artifacts(plan: AgentPlan) -> str:
+    assert plan.parent.path is not None
+    return os.path.join(os.path.dirname(plan.parent.path), ARTIFACTS)
 
 
 def _write(path: str, text: str, *, private: bool = True) -> str:

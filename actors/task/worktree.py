@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from actors.session.journal import lock
 from actors.task.checkout import TREE, Changes, CheckoutPlan, WorktreeRoot
 from actors.task.git import Git, GitFailed
+from actors.task.housekeeping import ARTIFACTS_S
 from actors.tool.table import ToolFailure
 
 NO_REPOSITORY = "worktree isolation requires a git repository with a commit, and {} is in none."
@@ -55,6 +56,7 @@ class Worktrees:
     def open(self, plan: CheckoutPlan) -> Checkout:
         """Makes the worktree. Raises `OSError` or `GitFailed`, and then there is none."""
         self._prune()
+        self._forget_patches()
         os.makedirs(self._home, mode=0o700, exist_ok=True)
         os.mkdir(plan.folder, 0o700)
         checkout = Checkout(plan, self._git, os.open(os.path.join(plan.folder, LOCK), os.O_RDWR | os.O_CREAT, 0o600))
@@ -90,6 +92,14 @@ class Worktrees:
                     os.close(fd)
                 if is_left:
                     shutil.rmtree(folder)
+
+    def _forget_patches(self) -> None:
+        """Those of sessions in memory, which lie here."""
+        with contextlib.suppress(OSError):
+            for entry in os.scandir(self._home):
+                is_one = re.fullmatch(NAME + r"\.patch", entry.name) and entry.is_file(follow_symlinks=False)
+                if is_one and self._now() - entry.stat().st_mtime > ARTIFACTS_S:
+                    os.unlink(entry.path)
 
     def _settled(self) -> Iterator[str]:
         with contextlib.suppress(OSError):

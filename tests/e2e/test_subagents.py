@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -406,6 +407,30 @@ def test_status_wait_and_kill_know_the_agents_of_this_session_alone(agent: Start
 
 def _task_id(request: Request) -> str:
     return said(request).split("task-")[1].split("\\")[0].join(("task-", ""))
+
+
+def test_what_was_kept_long_enough_goes_when_tasks_begin_and_not_before(
+    agent: Start, server: ModelServer, home: Any, tmp_path: Path
+) -> None:
+    log = tmp_path / f"atomic-{os.getuid()}" / "s" / "atomic-bash-0123456789abcdef.log"
+    kept = home.sessions / "subagent-artifacts" / "0123abcd_scout_output.md"
+    session = home.sessions / "subagents" / "s" / "old.jsonl"
+    for path in (log, kept, session):
+        path.parent.mkdir(parents=True)
+        path.write_text("{}")
+        os.utime(path, (0, 0))
+    server.script(text("hello"), launch(agent="scout", task="x"), text("ok"), text("ok"), text("ok"))
+    with agent(env={"TMPDIR": str(tmp_path)}) as a:
+        a.prompt("hello")
+        assert log.exists() and kept.exists()
+        a.prompt("go")
+        deadline = time.monotonic() + 20
+        while log.exists() or kept.exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        has_notices(a, 1)
+        settled(a)
+    assert session.exists()
 
 
 # ---- context and models ------------------------------------------------------------------------------------------

@@ -201,6 +201,17 @@ def test_what_is_in_use_or_young_or_not_ours_stays(repo: Repo) -> None:
     assert not cwd.exists() and all(other.exists() for other in others)
 
 
+def test_patches_that_lie_beside_the_worktrees_go_after_a_week(repo: Repo) -> None:
+    repo.home.mkdir()
+    patches = [repo.home / f"{number}123abcd-0.patch" for number in range(2)]
+    for patch in patches:
+        patch.write_text("x")
+    os.utime(patches[0], (0, 0))
+    repo.worktrees = repo.seen_at(0)
+    repo.open()[0].remove()
+    assert [patch.exists() for patch in patches] == [False, True]
+
+
 def test_a_record_that_does_not_point_back_is_left_alone(repo: Repo, tmp_path: Path) -> None:
     victim = tmp_path / "worktrees-of-others" / "worktrees" / "x"
     victim.mkdir(parents=True)
