@@ -938,6 +938,19 @@ class CloseTasks(Struct, frozen=True):
     alone: bool = False
 
 
+class PauseTasks(Struct, frozen=True):
+    """Refuse launches, and end everything that is owned here now. `to` hears once, as `TasksPaused`, when nothing of
+    that is left, or what is."""
+
+    to: Address[PauseMail]
+
+
+class ResumeTasks(Struct, frozen=True):
+    """Allow launches again. `to` hears once, as `TasksResumed`. Nothing that was stopped comes back."""
+
+    to: Address[PauseMail]
+
+
 TaskDeskMail = (
     LaunchShell
     | LaunchAgents
@@ -956,9 +969,30 @@ TaskDeskMail = (
     | OutputRead
     | InputTyped
     | CloseTasks
+    | PauseTasks
+    | ResumeTasks
     | Tick
     | Down
 )
+
+
+class TasksPaused(Struct, frozen=True):
+    """With an `error` the pause is not confirmed: something could not be ended in time. The receipts tell how each of
+    the tasks stands, in the order of launch. Launches are refused in either case."""
+
+    error: str | None
+    receipts: tuple[CancelReceipt, ...] = ()
+
+
+class TasksResumed(Struct, frozen=True):
+    """The generation of what is launched from now on, or why nothing can be."""
+
+    generation: str | None
+    error: str | None = None
+
+
+PauseMail = TasksPaused | TasksResumed
+"""What one that pauses tasks takes."""
 
 # ---- ShellTask ---------------------------------------------------------------------------------------------------
 

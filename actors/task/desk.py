@@ -25,7 +25,9 @@ from actors.mail import (
     LaunchAgents,
     LaunchShell,
     OutputRead,
+    PauseTasks,
     ReleaseWaits,
+    ResumeTasks,
     SessionMail,
     TaskChanged,
     TaskCommand,
@@ -48,6 +50,7 @@ from actors.task.effects import (
     Changed,
     Close,
     Effects,
+    Paused,
     Resolve,
     Room,
     StartTask,
@@ -55,6 +58,7 @@ from actors.task.effects import (
 )
 from actors.task.notice import TaskNotice
 from actors.task.owner import TaskOwner
+from actors.task.pause_side import PauseSide
 from actors.task.reports import Reports
 from actors.task.runners import Runners, StartShellTask, StartSubagent
 from actors.task.state import Task
@@ -93,6 +97,7 @@ class TaskDesk(Actor[TaskDeskMail]):
         self._runners = Runners(self.me, self._start_shell_task, self._start_subagent)
         self._tools = ToolSide(owner, self._runners, self._do)
         self._clients = ClientSide(owner, self._runners, self._session)
+        self._pauses = PauseSide(owner)
         self._reports = Reports(owner, self._runners, self._clock, self.me, self._do)
 
     def receive(self, mail: TaskDeskMail) -> None:
@@ -126,6 +131,10 @@ class TaskDesk(Actor[TaskDeskMail]):
                 self._alone = self._alone or alone
                 self._do(self._owner.close())
                 self._leave()
+            case PauseTasks():
+                self._do(self._pauses.pause(mail))
+            case ResumeTasks():
+                self._pauses.resume(mail)
             case Tick(key):
                 self._reports.rang(key)
             case Down(task_id, error):
@@ -137,6 +146,7 @@ class TaskDesk(Actor[TaskDeskMail]):
         """Everybody who waits is told, and what runs is killed; the session answers its own commands."""
         self._tools.fail([mail.to for mail in unread if isinstance(mail, get_args(Asked))], GONE)
         self._runners.abandon()
+        self._pauses.fail(unread, GONE)
 
     # -- what is to be done
 
@@ -159,6 +169,8 @@ class TaskDesk(Actor[TaskDeskMail]):
                 case Announce(task_id):
                     task = self._owner.task(task_id)
                     self._session.tell(TaskChanged(task.record(), self._notice(task)))
+                case Paused():
+                    self._pauses.paused(effect)
                 case Close():
                     self._session.tell(TasksClosed(self._scope))
                     self._leave()

@@ -94,11 +94,20 @@ class Announce(Struct, frozen=True):
     task_id: str
 
 
+class Paused(Struct, frozen=True):
+    """What `observer` asked for has come about: nothing is left of what there was. With an `error` something is, and
+    the receipts tell what. They are in the order of launch. Once for each request."""
+
+    observer: Any
+    error: str | None
+    receipts: tuple[CancelReceipt, ...]
+
+
 class Close(Struct, frozen=True):
     """The owner has closed: everything that it owned is reaped. The receipts are in the order of launch."""
 
     receipts: tuple[CancelReceipt, ...]
 
 
-Effect = StartTask | StopTask | Resolve | ArmBudget | Changed | Announce | Close
+Effect = StartTask | StopTask | Resolve | ArmBudget | Changed | Announce | Paused | Close
 Effects = list[Effect]

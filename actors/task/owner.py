@@ -1,14 +1,17 @@
 """The owner of tasks, as decisions without effects: who may run, who waits for what, what is stopped, when it closes.
 
-Each method takes what happened and returns what is to be done, in order. A task is admitted, runs when there is room,
-settles once, and is forgotten only when nothing that it started is left. Each wait is resolved exactly once. Ids hold
-the owner's, and another owner's is as unknown as one that never was. Source: `tasks.md` 2.3, 2.5, 2.6, 2.11.
+Each method takes what happened and returns what is to be done, in order. A task is admitted, runs when there is room
+(`places`), settles once, and is forgotten only when nothing that it started is left. Each wait is resolved exactly once
+(`watching`), and each request to pause is answered once (`pausing`). Ids hold the owner's, and another owner's is as
+unknown as one that never was. Source: `tasks.md` 2.3, 2.5, 2.6, 2.11.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Literal
+
+from msgspec.structs import replace
 
 from actors.task.effects import (
     Announce,
@@ -21,12 +24,13 @@ from actors.task.effects import (
     StopTask,
     WaitPolicy,
 )
+from actors.task.pausing import Pausing
+from actors.task.places import Places
 from actors.task.state import Launch, Refused, Task
 from actors.task.watching import Watching
 from protocol import tasks as t
 
 UNLIMITED: Mapping[t.TaskKind, Room] = {}
-NO_LIMIT = Room()
 OWN_BUDGETS = Budgets()
 
 
@@ -40,11 +44,11 @@ class TaskOwner:
         self.watching = Watching(scope)
         self._scope = scope
         self._budgets = budgets
-        self._room = room
+        self._places = Places(room)
+        self._pausing = Pausing(lambda task: self._stop(task, "user"))  # the owner stays
         self._tasks: dict[str, Task] = {}
+        self._unreaped: dict[str, Task] = {}
         self._operations: dict[str, str] = {}
-        self._queues: dict[t.TaskKind, dict[str, Task]] = {"agent": {}, "command": {}}
-        self._active: dict[t.TaskKind, int] = {"agent": 0, "command": 0}
         self._launched = self._sequence = 0
 
     # -- looking
@@ -64,6 +68,12 @@ class TaskOwner:
     def tasks(self) -> tuple[Task, ...]:
         """In the order of launch."""
         return tuple(self._tasks.values())
+
+    @property
+    def generation(self) -> str:
+        """Of tasks that are launched now."""
+        passed = self._pausing.generation
+        return f"{self._scope}.{passed}" if passed else self._scope
 
     def envelope(self, task_id: str) -> t.CompletionEnvelope:
         """The notice of a task that has settled."""
@@ -91,15 +101,17 @@ class TaskOwner:
         parent = self._tasks.get(launch.parent_task_id or "")
         if self.state != "open" or (launch.parent_task_id and (parent is None or not _is_live(parent))):
             raise Refused("OwnerClosing")
-        most = self._room.get(launch.kind, NO_LIMIT).queued
-        if most is not None and not self._has_room(launch.kind) and len(self._queues[launch.kind]) >= most:
-            raise Refused("CapacityExhausted", f"{most} tasks are waiting already")
+        self._pausing.check()
+        waiting = self._places.check(launch.kind)
+        if waiting is not None:
+            raise Refused("CapacityExhausted", f"{waiting} tasks are waiting already")
 
     def _admit(self, launch: Launch) -> Task:
         number = f"{self._scope}-{self._launched}"
-        ref = t.TaskRef(self.id, f"task-{number}", f"attempt-{number}-1", self._scope)
+        ref = t.TaskRef(self.id, f"task-{number}", f"attempt-{number}-1", self.generation)
         task = Task(ref, launch, self._launched)
-        self._tasks[task.id] = self._queues[launch.kind][task.id] = task
+        self._tasks[task.id] = self._unreaped[task.id] = task
+        self._places.queue(task)
         self._operations[launch.operation] = task.id
         self._launched += 1
         return task
@@ -115,32 +127,13 @@ class TaskOwner:
     def _budget(self, task: Task, asked: float | None) -> float | None:
         return self._budgets.of(task.launch.kind) if asked is None else asked
 
-    # -- room
-
-    def _has_room(self, kind: t.TaskKind) -> bool:
-        limit = self._room.get(kind, NO_LIMIT).running
-        return limit is None or self._active[kind] < limit
-
     def _start_next(self, kind: t.TaskKind) -> Effects:
         """In the order of admission; none once the owner closes."""
         effects: Effects = []
-        queue = self._queues[kind]
-        while self._has_room(kind) and self.state == "open" and (task := self._first_with_room(queue)) is not None:
-            del queue[task.id]
+        while self.state == "open" and (task := self._places.next(kind)) is not None:
             task.start()
-            self._active[kind] += 1
             effects += [Changed(task.id), StartTask(task.id)]
         return effects
-
-    def _first_with_room(self, queue: Mapping[str, Task]) -> Task | None:
-        """A launch may allow fewer of its tasks at once than the owner does."""
-        return next((task for task in queue.values() if self._group_has_room(task.launch)), None)
-
-    def _group_has_room(self, launch: Launch) -> bool:
-        if launch.group_limit is None:
-            return True
-        same = [task for task in self._tasks.values() if task.launch.group == launch.group]
-        return sum(task.phase in ("running", "cancelling") for task in same) < launch.group_limit
 
     # -- what becomes of a task
 
@@ -148,12 +141,12 @@ class TaskOwner:
         """What runs the task has begun."""
         task = self.task(task_id)
         task.spawned = True
-        return self.watching.spawned(task) + self._limit(task)
+        return self.watching.spawned(task) + self._limit(task) + self._pausing.saw(task)
 
     def ended(self, task_id: str, result: t.TaskResult) -> Effects:
         """The outcome. Raises `Refused` when it comes after a cancel, or differs from the one that there is."""
         task = self.task(task_id)
-        return self._settle_active(task) if task.end(result) else []
+        return self._settle_active(task) + self._pausing.saw(task) if task.end(result) else []
 
     def reaped(self, task_id: str) -> Effects:
         """Nothing that the task started is left. After a cancel this settles it."""
@@ -161,12 +154,14 @@ class TaskOwner:
         if task.is_reaped:
             return []
         effects = self._settle_active(task) if task.reap() else self._changed(task)
-        return effects + self._close_when_done()
+        del self._unreaped[task_id]
+        return effects + self._pausing.saw(task) + self._close_when_done()
 
     def cleanup_failed(self, task_id: str, resources: tuple[str, ...]) -> Effects:
         """Something that the task started could not be ended in time."""
-        self.task(task_id).fail_cleanup(resources)
-        return [Changed(task_id)]
+        task = self.task(task_id)
+        task.fail_cleanup(resources)
+        return [Changed(task_id), *self._pausing.saw(task)]
 
     def over_limit(self, task_id: str) -> Effects:
         """Its output passed what may be kept: it is stopped, but only once nobody waits for its launch any more."""
@@ -185,7 +180,7 @@ class TaskOwner:
 
     def _settle_active(self, task: Task) -> Effects:
         """Its place is free for the next one."""
-        self._active[task.launch.kind] -= 1
+        self._places.free(task)
         return self._settle(task) + self._start_next(task.launch.kind)
 
     def _settle(self, task: Task) -> Effects:
@@ -243,7 +238,7 @@ class TaskOwner:
         effects = self._stop(task, cause)
         decision: Literal["already-settled", "cancellation-requested"]
         decision = "already-settled" if was_over else "cancellation-requested"
-        return t.CancelReceipt(task_id, decision, task.execution, task.cleanup), effects
+        return replace(task.receipt(), decision=decision), effects
 
     def _stop(self, task: Task, cause: t.CancelCause, *, at_once: bool = False) -> Effects:
         was = task.phase
@@ -251,15 +246,16 @@ class TaskOwner:
             return [Changed(task.id), StopTask(task.id, cause, at_once)]
         if was != "queued":
             return []
-        del self._queues[task.launch.kind][task.id]
-        return self._settle(task)
+        self._places.leave_queue(task)
+        del self._unreaped[task.id]
+        return self._settle(task) + self._pausing.saw(task)
 
     def close(self) -> Effects:
         """Ends all of it: no launch any more, those that wait to run first. `Close` comes when all is reaped."""
         if self.state != "open":
             return []
         self.state = "closing"
-        live = [task for task in self._tasks.values() if task.result is None]
+        live = [task for task in self._unreaped.values() if task.result is None]
         effects: Effects = []
         for task in sorted(live, key=lambda task: task.phase != "queued"):
             if not isinstance(task.cleanup, t.CleanupFailed):
@@ -269,10 +265,24 @@ class TaskOwner:
         return effects + self._close_when_done()
 
     def _close_when_done(self) -> Effects:
-        if self.state != "closing" or not all(task.is_reaped for task in self._tasks.values()):
+        if self.state != "closing" or self._unreaped:
             return []
         self.state = "closed"
-        return [Close(tuple(_receipt(task) for task in self._tasks.values()))]
+        return [Close(tuple(task.receipt() for task in self._tasks.values()))]
+
+    # -- a pause
+
+    def pause(self, observer: Any) -> Effects:
+        """Refuses launches from now on and ends all that there is; waits and looks go on. One `Paused` comes of it."""
+        return self._pausing.pause(observer, self._unreaped.values())
+
+    def resume(self) -> str:
+        """Allows launches again, as a generation of their own: its name. What a pause stopped stays stopped. Raises
+        `Refused` when the owner closes."""
+        if self.state != "open":
+            raise Refused("OwnerClosing")
+        self._pausing.resume()
+        return self.generation
 
     def forget(self, task_id: str) -> None:
         """Drops a task that is over and that nobody will ask for. Raises `Refused` while something of it is left."""
@@ -284,9 +294,3 @@ class TaskOwner:
 
 def _is_live(task: Task) -> bool:
     return task.phase in ("queued", "running")
-
-
-def _receipt(task: Task) -> t.CancelReceipt:
-    decision: Literal["already-settled", "cancellation-requested"]
-    decision = "cancellation-requested" if isinstance(task.result, t.TaskCancelled) else "already-settled"
-    return t.CancelReceipt(task.id, decision, task.execution, task.cleanup)

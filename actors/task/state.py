@@ -198,6 +198,13 @@ class Task:
 
     # -- what it looks like
 
+    def receipt(self) -> t.CancelReceipt:
+        """How it stands after it was to be ended."""
+        is_cancelled = isinstance(self.result or self.execution, t.TaskCancelled | t.Cancelling)
+        decision: Literal["already-settled", "cancellation-requested"]
+        decision = "cancellation-requested" if is_cancelled else "already-settled"
+        return t.CancelReceipt(self.id, decision, self.execution, self.cleanup)
+
     @property
     def state(self) -> t.TaskState:
         match self.execution:

@@ -36,6 +36,9 @@ _OF_SUBAGENTS = (
 )
 NOT_TOLD = {
     **dict.fromkeys(_OF_SUBAGENTS, "the simulated model starts no subagents"),
+    **dict.fromkeys(
+        ("PauseTasks", "ResumeTasks", "TasksPaused", "TasksResumed"), "no stage of a workflow is there yet"
+    ),
     "TaskOverLimit": "told after 5 GiB of output",
     "PromptEnded": "told to OneShot, which stands in Intake's place where nobody drives the program",
     "ExtensionFailed": "the same",

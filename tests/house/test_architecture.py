@@ -282,10 +282,12 @@ def test_the_table_of_owners_is_that_of_the_wiring(house: House, text: str) -> N
     assert {(row[0], row[1]) for row in table(text, "Supervision")} == house.owners()
 
 
-def test_every_mail_that_an_actor_takes_is_told_by_somebody(house: House, pumps: dict[str, str]) -> None:
+def test_every_mail_that_an_actor_takes_is_told_by_somebody(house: House, text: str, pumps: dict[str, str]) -> None:
     told = {(taker, mail) for (_, taker), mails in house.arrows(pumps).items() for mail in mails}
     told |= {(owner, "Down") for _, owner in house.owners()}
-    assert {(actor, mail) for actor, takes in house.takes.items() for mail in takes} == told
+    later = {(taker, mail) for mails, taker, _ in table(text, "Mail without a sender") for mail in words(mails)}
+    assert not told & later, "somebody tells it by now"
+    assert {(actor, mail) for actor, takes in house.takes.items() for mail in takes} == told | later
 
 
 def test_every_actor_dispatches_on_each_kind_of_its_mail(house: House) -> None:

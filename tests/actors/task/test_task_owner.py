@@ -1,11 +1,8 @@
-"""The owner of tasks: the cases of the specification's list for supervisor, waits and kill, and any order of events."""
+"""The owner of tasks: the cases of the specification's list for supervisor, waits and kill."""
 
 from __future__ import annotations
 
 import math
-import random
-from collections import Counter
-from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -14,9 +11,7 @@ from actors.task.effects import (
     Announce,
     ArmBudget,
     Budgets,
-    Changed,
     Close,
-    Effects,
     ObserverCancelled,
     Resolve,
     Room,
@@ -28,40 +23,7 @@ from actors.task.owner import TaskOwner
 from actors.task.state import EXECUTION, Event, Execution, Launch, Refused, Task
 from protocol import tasks as t
 from protocol.codec import encode
-
-DONE = t.TaskCompleted(exit_code=0)
-BACKGROUND, FOREGROUND = WaitPolicy("background"), WaitPolicy("foreground")
-
-
-def command(operation: str = "op", intent: Any = "true") -> Launch:
-    return Launch(operation, "command", "a command", intent)
-
-
-def agent(operation: str) -> Launch:
-    return Launch(operation, "agent", "a task", operation)
-
-
-def resolved(effects: Effects) -> list[Any]:
-    return [effect.outcome for effect in effects if isinstance(effect, Resolve)]
-
-
-def of(kind: type[Any], effects: Iterable[Any]) -> list[Any]:
-    return [effect for effect in effects if isinstance(effect, kind)]
-
-
-def running(policy: WaitPolicy = FOREGROUND, **more: Any) -> tuple[TaskOwner, str]:
-    """An owner with one command that runs."""
-    owner = TaskOwner("1", **more)
-    task_id, _ = owner.launch(command(), policy, "host")
-    owner.spawned(task_id)
-    return owner, task_id
-
-
-def code_of(action: Any) -> str:
-    with pytest.raises(Refused) as caught:
-        action()
-    return caught.value.code
-
+from tests.actors.task.owners import BACKGROUND, DONE, FOREGROUND, agent, code_of, command, of, resolved, running
 
 # ---- one task ----------------------------------------------------------------------------------------------------
 
@@ -513,152 +475,3 @@ def test_only_what_is_over_can_be_forgotten() -> None:
     owner.reaped(task_id)
     owner.forget(task_id)
     assert owner.tasks == ()
-
-
-# ---- any order ---------------------------------------------------------------------------------------------------
-
-
-class Course:
-    """An owner, and a random course of events around it. Runners take their orders and report late, or wrongly."""
-
-    def __init__(self, seed: int) -> None:
-        self.rng = random.Random(seed)
-        room: dict[t.TaskKind, Room] = {"agent": Room(running=2, queued=3)}
-        self.owner = TaskOwner("1", Budgets(), room)
-        self.runners: set[str] = set()
-        self.stopping: dict[str, t.CancelCause] = {}
-        self.unreaped: set[str] = set()
-        self.outcomes: Counter[str] = Counter()
-        self.announced: Counter[str] = Counter()
-        self.admitted: list[str] = []
-        self.timers: list[str] = []
-        self.waited = 0
-        self.closed = 0
-
-    def play(self) -> None:
-        for step in range(60):
-            self.rng.choice(
-                (self.launch, self.launch, self.wait, self.budget, self.release, self.give_up, self.kill, self.end)
-                + (self.end, self.reap, self.spawn, self.limit)
-                + ((self.close,) if step > 40 else ())
-            )()
-        self.close()
-        while self.unreaped:
-            self.rng.choice((self.end, self.reap, self.budget, self.kill))()
-
-    def take(self, effects: Effects) -> None:
-        for effect in effects:
-            match effect:
-                case StartTask(task_id):
-                    assert self.closed == 0 and task_id not in self.runners
-                    self.runners.add(task_id)
-                    self.unreaped.add(task_id)
-                case StopTask(task_id, cause):
-                    assert self.stopping.setdefault(task_id, cause) == cause
-                case Resolve(wait, outcome):
-                    self.outcomes[wait.id] += 1
-                    if isinstance(outcome, t.SettledWait):
-                        assert outcome.result == self.owner.task(outcome.task_id).result
-                case ArmBudget(wait_id):
-                    self.timers.append(wait_id)
-                case Announce(task_id):
-                    self.announced[task_id] += 1
-                    assert self.owner.task(task_id).was_background
-                case Close():
-                    self.closed += 1
-                    assert not self.unreaped
-                case Changed(task_id):
-                    self.owner.task(task_id).record()
-
-    def attempt(self, action: Any) -> None:
-        try:
-            self.take(action())
-        except Refused:
-            return
-
-    def any_task(self) -> str:
-        return self.rng.choice(self.admitted) if self.admitted else "none"
-
-    def launch(self) -> None:
-        kind = self.rng.choice((command, agent))
-        policy = WaitPolicy(self.rng.choice(("default", "background", "foreground")), self.rng.choice((None, 0, 5)))
-        if policy.kind != "foreground":
-            policy = WaitPolicy(policy.kind)
-        try:
-            task_id, effects = self.owner.launch(kind(f"op{self.rng.randrange(40)}"), policy, self.rng.randrange(6))
-        except Refused:
-            return
-        self.waited += 1
-        if task_id not in self.admitted:
-            self.admitted.append(task_id)
-        self.take(effects)
-
-    def wait(self) -> None:
-        def register() -> Effects:
-            designated = self.rng.random() < 0.5
-            effects = self.owner.wait(self.any_task(), self.rng.choice((None, 0, 7)), 9, is_designated=designated)
-            self.waited += 1
-            return effects
-
-        self.attempt(register)
-
-    def budget(self) -> None:
-        if self.timers:
-            self.take(self.owner.budget_passed(self.rng.choice(self.timers)))
-
-    def release(self) -> None:
-        self.take(self.owner.release("input-needed"))
-
-    def give_up(self) -> None:
-        self.attempt(lambda: self.owner.give_up(self.rng.choice((*range(6), 9))))
-
-    def kill(self) -> None:
-        self.attempt(lambda: self.owner.cancel(self.any_task(), self.rng.choice(("user", "execution-timeout")))[1])
-
-    def spawn(self) -> None:
-        if self.unreaped:
-            self.attempt(lambda: self.owner.spawned(self.rng.choice(sorted(self.unreaped))))
-
-    def limit(self) -> None:
-        if self.unreaped:
-            self.attempt(lambda: self.owner.over_limit(self.rng.choice(sorted(self.unreaped))))
-
-    def end(self) -> None:
-        if self.unreaped:
-            result = self.rng.choice((DONE, t.TaskCompleted(exit_code=3), t.TaskFailed("RunnerFailed", "x")))
-            self.attempt(lambda: self.owner.ended(self.rng.choice(sorted(self.unreaped)), result))
-
-    def reap(self) -> None:
-        if not self.unreaped:
-            return
-        task_id = self.rng.choice(sorted(self.unreaped))
-        if self.owner.task(task_id).phase not in ("cancelling", "settled"):
-            return
-        if self.rng.random() < 0.2:
-            self.attempt(lambda: self.owner.cleanup_failed(task_id, ("x",)))
-        else:
-            self.unreaped.discard(task_id)
-            self.take(self.owner.reaped(task_id))
-
-    def close(self) -> None:
-        self.take(self.owner.close())
-
-
-def test_in_two_thousand_courses_each_wait_ends_once_and_nothing_is_lost_or_left() -> None:
-    causes = set()
-    for seed in range(2000):
-        course = Course(seed)
-        course.play()
-        owner = course.owner
-        assert set(course.outcomes.values()) <= {1}, seed
-        assert sum(course.outcomes.values()) == course.waited, seed
-        assert [task.id for task in owner.tasks] == course.admitted, seed
-        assert all(task.result is not None and task.is_reaped for task in owner.tasks), seed
-        assert (owner.state, course.closed, len(owner.watching)) == ("closed", 1, 0), seed
-        for task in owner.tasks:
-            cause = course.stopping.get(task.id)
-            if isinstance(task.result, t.TaskCancelled) and cause is not None:
-                assert task.result.cause == cause, seed
-                causes.add(cause)
-            assert course.announced[task.id] == int(task.was_background), seed
-    assert causes == {"user", "execution-timeout", "owner-close"}

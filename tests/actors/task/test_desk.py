@@ -1,0 +1,104 @@
+"""The desk of tasks with real commands: a pause is confirmed when every process is gone, once for each request."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actors.base import Down
+from actors.mail import CloseTasks, PauseTasks, ResumeTasks, TaskAnswer, TasksClosed, TasksPaused, TasksResumed
+from actors.probe import Probe
+from protocol import tasks as t
+from tests.actors.task.desks import DeskBench, is_alive
+
+STUBBORN = "trap '' TERM; sleep 1000 & echo $$ $! > ready; wait"
+"""It does not end when it is asked to, and has a child of that kind."""
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> DeskBench:
+    os.mkfifo(tmp_path / "ready")
+    return DeskBench(tmp_path)
+
+
+def causes(paused: TasksPaused) -> list[str]:
+    """Why each was stopped; all have to be."""
+    results = [receipt.execution.result for receipt in paused.receipts]  # type: ignore[union-attr]
+    return [result.cause for result in results]  # type: ignore[union-attr]
+
+
+def test_a_pause_is_confirmed_when_every_process_is_gone_and_refuses_until_it_is_lifted(bench: DeskBench) -> None:
+    task_id = bench.begun(STUBBORN)
+    pids = bench.said("ready")
+    stage = bench.pause()
+    assert bench.launch("true").of(TaskAnswer).outcome == "Workflow stage tasks are paused"
+    paused = stage.of(TasksPaused)
+    assert [is_alive(pid) for pid in pids] == [False, False]
+    assert paused.error is None and causes(paused) == ["user"]
+    assert bench.notice().envelope.task_id == task_id
+    bench.desk.tell(ResumeTasks(stage))
+    assert stage.of(TasksResumed) == TasksResumed("s.1")
+    again = bench.launch("echo again", "foreground").of(TaskAnswer)
+    assert again.outcome.result.exit_code == 0 and again.view.cut.content == "again\n"
+    assert stage.drain() == []
+
+
+@pytest.mark.parametrize("kind", ["background", "foreground"])
+def test_a_command_that_is_just_being_started_is_awaited_and_ends_too(bench: DeskBench, kind: str) -> None:
+    """Nothing that a pause confirmed ever becomes visible afterwards."""
+    calls, stages = [], []
+    for _ in range(5):
+        calls.append(bench.launch("echo $$ >> pids; exec sleep 1000", kind))
+        stages.append(bench.pause())
+        bench.desk.tell(ResumeTasks(Probe[Any]()))
+    for call, stage in zip(calls, stages, strict=True):
+        assert set(causes(stage.of(TasksPaused))) == {"user"}
+        assert isinstance(call.of(TaskAnswer).outcome, t.SettledWait | t.YieldedWait)
+    begun = (bench.folder / "pids").read_text().split() if (bench.folder / "pids").exists() else []
+    assert not any(is_alive(int(pid)) for pid in begun)
+
+
+def test_each_of_many_requests_is_answered_once_also_when_the_owner_closes_meanwhile(bench: DeskBench) -> None:
+    bench.begun(STUBBORN)
+    pids = bench.said("ready")
+    stages = [bench.pause(), bench.pause()]
+    bench.desk.tell(CloseTasks())
+    stages.append(bench.pause())
+    bench.session.of(TasksClosed)
+    assert [is_alive(pid) for pid in pids] == [False, False]
+    late = Probe[Any]()
+    bench.desk.tell(PauseTasks(late))
+    bench.desk.tell(ResumeTasks(late))
+    assert late.of(TasksResumed) == TasksResumed(None, "OwnerClosing: OwnerClosing")
+    for stage in stages:
+        (paused,) = stage.drain()
+        assert isinstance(paused, TasksPaused) and paused.error is None
+
+
+def test_a_desk_that_dies_answers_its_pauses_too(bench: DeskBench) -> None:
+    bench.begun(STUBBORN)
+    bench.said("ready")
+    stage, other = bench.pause(), Probe[Any]()
+    bench.desk.tell(PauseTasks(other))
+    bench.desk.tell(ResumeTasks(other))
+    bench.session.is_broken = True
+    bench.owner.of(Down)
+    gone = TasksPaused("the tasks of this session failed")
+    assert stage.drain() == [gone]
+    answers = other.drain()
+    assert gone in answers and {type(mail) for mail in answers} == {TasksPaused, TasksResumed} and len(answers) == 2
+
+
+def test_what_a_desk_that_dies_has_not_read_is_answered(bench: DeskBench) -> None:
+    stages = [Probe[Any]() for _ in range(20)]
+    bench.session.is_broken = True
+    bench.launch("true")
+    for stage in stages:
+        bench.desk.tell(PauseTasks(stage))
+        bench.desk.tell(ResumeTasks(stage))
+    bench.owner.of(Down)
+    for stage in stages:
+        assert [type(mail) for mail in stage.drain()] == [TasksPaused, TasksResumed]
