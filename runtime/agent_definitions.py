@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from actors.task.definition import AgentDefinition, read_definition
+from actors.task.definition import AgentDefinition, KnownAgents, read_definition
 from runtime.front_matter import read_document
-from runtime.resources import PROJECT_DIRS
+from runtime.resources import PROJECT_DIRS, decided_trust, is_trusted
+from runtime.settings import load_settings
 from runtime.templates import user_dirs, user_home
 
 if TYPE_CHECKING:
@@ -21,6 +22,17 @@ if TYPE_CHECKING:
 
 FOLDER = "agents"
 BUILT_IN = os.path.join(os.path.dirname(os.path.abspath(__file__)), FOLDER)
+
+
+def known_agents(agent_dir: str, cwd: str, env: Mapping[str, str], approve: bool | None) -> KnownAgents:
+    """What subagents there are for a folder. A project's own lie in places that no other trust is asked for, so they
+    count only if the project was trusted by somebody. What is wrong in the settings is told by whoever reads them
+    first."""
+    trusted, _ = is_trusted(agent_dir, cwd, env, approve)
+    settings, _ = load_settings(agent_dir, cwd, env, trusted)
+    decided, _ = decided_trust(agent_dir, cwd, env, approve)
+    found, warnings = load_agents(agent_dir, cwd, env, trusted=decided, overrides=settings.agent_overrides)
+    return KnownAgents(tuple(found), tuple(warnings), settings.max_subagents)
 
 
 def load_agents(

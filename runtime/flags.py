@@ -20,7 +20,7 @@ def build_parser() -> ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="atomic",
         usage="atomic [options] [@file ...] [message ...]\n"
-        "       atomic {auth,completions,doctor,export,schema,sessions} ...",
+        "       atomic {agents,auth,completions,doctor,export,schema,sessions} ...",
         allow_abbrev=False,
         add_help=False,
         # With no width each flag that is added asks shutil for it: 6 ms of imports at every start.

@@ -21,6 +21,7 @@ SWITCH_INTERVAL_S = 0.0005
 
 
 SUBCOMMANDS = {
+    "agents": "runtime.agent_list",
     "auth": "runtime.auth_command",
     "completions": "runtime.completions",
     "doctor": "runtime.doctor",

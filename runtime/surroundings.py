@@ -57,26 +57,17 @@ class SurroundingsReader:
         return self.made(cwd, *self._load(cwd, cwd))
 
     def agents(self, cwd: str) -> KnownAgents:
-        """What subagents there are for a folder. A project's own lie in places that no other trust is asked for, so
-        they count only if the project was trusted by somebody. What is wrong in the settings was told before."""
-        from actors.task.definition import KnownAgents
-        from runtime.agent_definitions import load_agents
+        """What subagents there are for a folder."""
+        from runtime.agent_definitions import known_agents
 
-        trusted, _ = is_trusted(self._agent_dir, cwd, self._env, self._approval(cwd))
-        settings, _ = load_settings(self._agent_dir, cwd, self._env, trusted)
-        found, warnings = load_agents(
-            self._agent_dir, cwd, self._env, trusted=self._trusts_agents(cwd), overrides=settings.agent_overrides
-        )
-        return KnownAgents(tuple(found), tuple(warnings), settings.max_subagents)
+        return known_agents(self._agent_dir, cwd, self._env, self._approval(cwd))
 
     def change_agent(self, change: AgentChange) -> AgentChanged:
         """Raises `ToolFailure`."""
         from runtime.agent_store import change_agent
 
-        return change_agent(change, self._agent_dir, self._env, trusted=self._trusts_agents(change.cwd))
-
-    def _trusts_agents(self, cwd: str) -> bool:
-        return decided_trust(self._agent_dir, cwd, self._env, self._approval(cwd))[0]
+        trusted, _ = decided_trust(self._agent_dir, change.cwd, self._env, self._approval(change.cwd))
+        return change_agent(change, self._agent_dir, self._env, trusted=trusted)
 
     def for_agent(self, plan: AgentPlan) -> Surroundings:
         """What a subagent is given: its definition's prompt, and of its parent's what the definition lets through. Its

@@ -34,6 +34,7 @@ def test_bash_completes_flags_and_the_modes(tmp_path: Path) -> None:
 
     assert completed("--json-d", 1) == ["--json-deltas"]
     assert completed("--mode j", 2) == ["json"]
+    assert completed("ag", 1) == ["agents"]
     assert completed("sch", 1) == ["schema"]
     assert completed("schema e", 2) == ["events", "entries"]
     assert completed("completions z", 2) == ["zsh"]
