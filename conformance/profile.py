@@ -70,13 +70,18 @@ def _shipped() -> dict[str, Profile]:
 
 
 def _parse(text: str | bytes, where: str) -> Profile:
+    """How deep is too deep depends on the Python: 3.13 reads what its own recursion then cannot look through."""
     try:
-        profile = msgspec.json.decode(text, type=Profile)
+        return _checked(text, where)
     except (msgspec.DecodeError, UnicodeError) as problem:
         allowed = ", ".join(Profile.__struct_fields__)
         raise ProfileError(f"{where}: {problem}; the fields are {allowed}") from problem
     except RecursionError:
         raise ProfileError(f"{where}: it is nested too deep to be read") from None
+
+
+def _checked(text: str | bytes, where: str) -> Profile:
+    profile = msgspec.json.decode(text, type=Profile)
     if wanted := check_files(profile.files):
         raise ProfileError(f"{where}: files is not {wanted}")
     _check_names(profile, where)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -82,6 +83,9 @@ class Server:
                 return
 
     def close(self) -> None:
+        """`accept` of another thread ends with the shutdown alone: after a mere close it sleeps on."""
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
 
 
