@@ -276,7 +276,10 @@ class DescribeFork(Struct, frozen=True):
 
 
 class Retire(Struct, frozen=True):
-    """Let go: abort the turn, report the emptied queue, journal; then `Retired`."""
+    """Let go: abort the turn, report the emptied queue, journal; then `Retired`. With `alone` the owner is gone: once
+    nothing that began here is left, close the file and stop."""
+
+    alone: bool = False
 
 
 class BecomeCurrent(Struct, frozen=True):
@@ -651,8 +654,22 @@ class AgentsAnswer(Struct, frozen=True):
     slots: tuple[AgentSlot, ...]
 
 
+class TasksGone(Struct, frozen=True):
+    """This desk died: what was asked of it, or is yet to be, gets no answer from it any more."""
+
+    desk: Address[TaskDeskMail]
+
+
 ToolCallMail = (
-    ToolUpdated | ToolReturned | MutationGranted | CancelTool | LetGo | TaskAnswer | AgentsPlanned | AgentsAnswer
+    ToolUpdated
+    | ToolReturned
+    | MutationGranted
+    | CancelTool
+    | LetGo
+    | TaskAnswer
+    | AgentsPlanned
+    | AgentsAnswer
+    | TasksGone
 )
 
 # ---- MutationDesk ------------------------------------------------------------------------------------------------

@@ -177,6 +177,8 @@ class Session(Actor[SessionMail]):
 
     def last_words(self, unread: list[SessionMail]) -> None:
         self.waiting.stop()
+        self.loop.abandon()
+        self.side_calls.abandon()
         self.tasks.abandon()
 
     # -- commands

@@ -56,15 +56,19 @@ class PromptCycle:
     def run_over(self, run: Run) -> None:
         session = self._session
         self._last_run = run
-        for ticket in session.aborts:
-            session.outbox.ok(ticket)
-        session.aborts.clear()
+        self.answer_aborts()
         if session.leaving or run.is_broken:
             self._break_off_retries(run)
         if session.leaving:
             self._settle()
         elif run.is_broken or not (self._tries_again(run) or self._session.headroom.after_run(run)):
             self.go_on(run)
+
+    def answer_aborts(self) -> None:
+        """What was to end has ended; what comes next begins after the answer."""
+        for ticket in self._session.aborts:
+            self._session.outbox.ok(ticket)
+        self._session.aborts.clear()
 
     def go_on(self, run: Run | None) -> None:
         """What the client wants next: a compaction that it asked for, then what an abort swallowed, then the queue."""
@@ -169,6 +173,7 @@ class PromptCycle:
         if cancelled is None:
             return False
         self._session.outbox.event(cancelled)
+        self.answer_aborts()
         self.go_on(None)
         return True
 

@@ -36,7 +36,7 @@ class HandOver:
         self._session = session
         self._retiring = False
         self.told_retired = False
-        self._no_more_commands = False
+        self._no_more_commands = self._alone = False
         self._gone = False
         self._heard = 0
         self._reload: Reload | None = None
@@ -56,6 +56,7 @@ class HandOver:
     def retire(self, mail: Retire) -> None:
         self._heard += 1
         self._retiring = True
+        self._alone = self._alone or mail.alone
         self.told_retired = self._gone = False
         self._let_go()
 
@@ -99,6 +100,9 @@ class HandOver:
         if self.told_retired and self._no_more_commands and not self._session.owes and not self._gone:
             self._gone = True
             self._session.services.desk.tell(SessionGone(self._session.key, self._heard))
+            if self._alone:
+                self._session.opened.journal.close()
+                self._session.me.stop()
 
     def _tell_retired(self) -> None:
         session = self._session

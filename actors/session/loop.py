@@ -25,6 +25,7 @@ from actors.mail import (
     ReplyStarted,
     SessionMail,
     TaskDeskMail,
+    TasksGone,
     ToolCallMail,
     ToolEnded,
     ToolPlace,
@@ -182,6 +183,18 @@ class AgentLoop:
             if self._services.tools[call.name].owned:
                 started.tell(LetGo())
 
+    def lose_tasks(self, desk: Address[TaskDeskMail]) -> None:
+        """The owner of tasks died: calls that it never heard of wait in vain."""
+        for _, _, tool in self._tools.values():
+            tool.tell(TasksGone(desk))
+
+    def abandon(self) -> None:
+        """What works for the run is asked to end, whether or not the session lives to hear of it."""
+        if self._reply_call is not None:
+            self._reply_call[1].tell(CancelCall())
+        for _, _, tool in self._tools.values():
+            tool.tell(CancelTool())
+
     def go_on(self, error: str | None) -> None:
         """The request that waited may be sent, with what was queued meanwhile, unless there is an `error`, which ends
         the run."""
@@ -297,12 +310,8 @@ class AgentLoop:
         )
 
     def _cancel_work(self) -> None:
-        if self._cancel_wait():
-            return
-        if self._reply_call is not None:
-            self._reply_call[1].tell(CancelCall())
-        for _, _, tool in self._tools.values():
-            tool.tell(CancelTool())
+        if not self._cancel_wait():
+            self.abandon()
 
     def _finish(self, run: Run) -> None:
         will_retry = self._will_retry(run) if self._services.pi_compat else UNSET

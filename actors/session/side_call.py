@@ -152,6 +152,12 @@ class SideCalls:
             self._cut.add(call.number)
         self._end(call, self._blank(call, "aborted", "Request was aborted"))
 
+    def abandon(self) -> None:
+        """The session dies: nobody will hear of these."""
+        for call in self._open.values():
+            if call.child is not None:
+                call.child.tell(CancelCall())
+
     # -- what is to be done
 
     def _ask(self, call: SideCall) -> None:

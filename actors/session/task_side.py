@@ -114,9 +114,11 @@ class TaskSide:
     def died(self, key: str, error: str) -> None:
         """A desk died; it has answered the calls, and what it owned is killed."""
         scope = key.removeprefix(KEY)
-        self._closing.pop(scope, None)
+        desk = self._closing.pop(scope, None)
         if self._desk is not None and self._desk[0] == scope:
-            self._desk = None
+            desk, self._desk = self._desk[1], None
+        if desk is not None:
+            self._session.loop.lose_tasks(desk)
         for ticket in self._open.values():
             self._session.outbox.failed(ticket, f"the tasks failed: {error}")
         self._open.clear()

@@ -141,14 +141,22 @@ class Subagent(Actor[SubagentMail]):
         self._leave_when_done()
 
     def last_words(self, unread: list[SubagentMail]) -> None:
-        """The child goes too: it lets go of its run, and nobody is told."""
+        """The child goes too, by itself: it lets go of its run, closes its file and stops. What was made for one that
+        has not begun is closed here."""
         for mail in unread:
-            if isinstance(mail, ChildSaid) and isinstance(mail.mail, Write) and mail.mail.ack is not None:
-                mail.mail.ack.settle()
-        if self._child is not None:
-            self._child.tell(Retire())
-            self._child.stop()
-        self._kill_remains()
+            match mail:
+                case ChildSaid(Write(ack=ack)) if ack is not None:
+                    ack.settle()
+                case ChildSaid(LeftBehind(remains)):
+                    self._remains.append(remains)
+                case ChildOpened(opened):
+                    self._opened = opened
+        if self._child is None:
+            self._close_file()
+        else:
+            self._child.tell(Retire(alone=True))
+            self._child.tell(NoMoreCommands())
+            self._kill_remains()
 
     # -- the child
 

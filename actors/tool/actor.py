@@ -25,6 +25,7 @@ from actors.mail import (
     SessionMail,
     TaskAnswer,
     TaskDeskMail,
+    TasksGone,
     ToolCallMail,
     ToolEnded,
     ToolProgress,
@@ -49,6 +50,7 @@ KILLED_BY_CANCEL = frozenset({"bash"})
 """Tools whose result is worth waiting for after a cancel: they end at once, and tell the output so far."""
 
 
+NO_DESK = ToolOutput([TextContent("the tasks of this session failed")], is_error=True)
 CANCELLED = ToolOutput([TextContent(ABORTED)], is_error=True)
 
 
@@ -65,7 +67,7 @@ class ToolCall(Actor[ToolCallMail]):
         self._mutations = mutations
         self._start_tool = start_tool
         self._running: RunningTool | None = None
-        self._told = self._ordered = self._is_let_go = False
+        self._told = self._ordered = self._is_let_go = self._has_no_desk = False
         self._path: str | None = None
 
     def begin(self) -> None:
@@ -102,6 +104,8 @@ class ToolCall(Actor[ToolCallMail]):
 
                 self._end(answered(self._request, mail))
                 self.me.stop()
+            case TasksGone(desk):
+                self._lose(desk)
             case CancelTool():
                 self._cancel()
             case LetGo():
@@ -144,6 +148,10 @@ class ToolCall(Actor[ToolCallMail]):
         if self._told or self._request.tasks is None:  # it was cancelled meanwhile
             self.me.stop()
             return
+        if self._has_no_desk:
+            self._end(NO_DESK)
+            self.me.stop()
+            return
         self._request.tasks.tell(launch(self._request, planned, self.me))
         self._ordered = True
         self._let_go()
@@ -152,6 +160,15 @@ class ToolCall(Actor[ToolCallMail]):
         """Told by the call and not by its session, so that it comes after what the call asked for."""
         if self._is_let_go and self._ordered and not self._told and self._request.tasks is not None:
             self._request.tasks.tell(ReleaseWaits("input-needed"))
+
+    def _lose(self, desk: Address[TaskDeskMail]) -> None:
+        """What the desk had heard it has answered with its last words; this is for what it had not."""
+        if desk is not self._request.tasks:
+            return
+        self._has_no_desk = True
+        if self._ordered:
+            self._end(NO_DESK)
+            self.me.stop()
 
     def _give_up(self) -> None:
         if self._ordered and not self._told and self._request.tasks is not None:

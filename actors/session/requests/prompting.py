@@ -83,12 +83,12 @@ class Prompting(Group):
         return expanded.text
 
     def _abort(self, ticket: Ticket, _: c.Abort) -> None:
+        self._session.aborts.append(ticket)
         if self._session.loop.run is None:
             self._session.abort()
-            self._outbox.ok(ticket)
-            return
-        self._session.aborts.append(ticket)
-        self._session.loop.abort()
+            self._session.cycle.answer_aborts()
+        else:
+            self._session.loop.abort()
 
     def _abort_retry(self, ticket: Ticket, _: c.AbortRetry) -> None:
         self._session.cycle.cancel_wait()

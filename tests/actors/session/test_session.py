@@ -37,6 +37,7 @@ from actors.mail import (
     RunBash,
     SessionGone,
     SessionReloaded,
+    TasksGone,
     Ticket,
     ToolEnded,
     ToolProgress,
@@ -59,7 +60,7 @@ from protocol.events import TextDelta
 from protocol.messages import AssistantMessage, BashExecutionMessage, StopReason, TextContent, ToolCall, Usage
 from protocol.model import Model, ModelCost, ThinkingLevel
 from protocol.responses import AuthStatus, ScopedModel
-from protocol.tasks import CompletionEnvelope, TaskCancelled
+from protocol.tasks import CompletionEnvelope, TaskCancelled, TaskCompleted
 
 MODEL = Model("m", "M", "scripted", "p", "", False, ("text",), ModelCost(), 100_000, 100)
 MODES: Any = {"steering": "one-at-a-time", "followUp": "one-at-a-time"}
@@ -115,12 +116,14 @@ class Inbox:
     def __init__(self, line: deque[tuple[Any, Any]]) -> None:
         self._line = line
         self.actor: Any = None
+        self.stopped = False
 
     def tell(self, mail: Any) -> None:
         self._line.append((self.actor, mail))
 
     def stop(self) -> None:
-        raise AssertionError("its desk stops a session")
+        """Only a session whose owner is gone does that."""
+        self.stopped = True
 
 
 class Bench:
@@ -497,6 +500,17 @@ def test_what_is_queued_starts_a_new_run_right_after_an_abort(bench: Bench) -> N
     assert bench.told() == [*ASSISTANT, *END, "agent_settled"]
 
 
+def test_what_a_task_has_to_say_begins_its_run_after_the_answer_to_an_abort_of_a_retry(bench: Bench) -> None:
+    bench.prompt()
+    told = TaskNotice(CompletionEnvelope("completion-t1", "owner-1", "t1", "1", TaskCompleted()), "look")
+    failed = AssistantMessage([], "scripted", "p", "m", Usage(), "error", 5, error_message="overloaded")
+    bench.tell(ReplyEnded(bench.requests[-1].call, failed))
+    bench.session.notices.add(told)
+    assert bench.told()[-1] == "auto_retry_start"
+    bench.send("abort")
+    assert bench.told()[:4] == ["auto_retry_end", "abort ok", "agent_start", "turn_start"]
+
+
 def test_after_a_pause_an_abort_starts_no_further_run(bench: Bench) -> None:
     bench.prompt()
     bench.send({"type": "follow_up", "message": "f"}, "pause_queued_messages", "abort")
@@ -711,6 +725,33 @@ def test_the_modes_of_the_session_before_are_taken_over(bench: Bench) -> None:
     assert bench.ask("get_state")["steeringMode"] == "all"
     assert bench.told() == []
     assert bench.preferences.drain() == []
+
+
+def test_a_session_without_an_owner_closes_its_file_and_stops_once_nothing_is_left(bench: Bench) -> None:
+    serial, shell = start_bash(bench), Probe[Any]()
+    bench.tell(Retire(alone=True), NoMoreCommands())
+    assert not bench.me.stopped
+    bench.tell(finished(serial, shell))
+    assert bench.me.stopped and not bench.session.history.journal.exists_on_disk
+    assert bench.stored_roles() == ["bashExecution"]
+
+
+def test_the_last_words_of_a_session_end_its_request_its_tools_and_its_tasks(bench: Bench) -> None:
+    bench.prompt()
+    bench.session.last_words([])
+    assert bench.calls[-1].drain() == [CancelCall()]
+    bench.reply("read", "slow")
+    bench.session.last_words([])
+    assert [probe.drain() for _, probe in bench.tools] == [[CancelTool()], [CancelTool()]]
+
+
+def test_calls_that_the_dead_owner_of_tasks_never_heard_of_are_told(bench: Bench) -> None:
+    bench.prompt()
+    desk: Any = bench.session.tasks.owner()
+    ((scope, _),) = bench.task_desks
+    bench.reply("read", "slow")
+    bench.tell(Down(f"tasks-{scope}", "KeyError"))
+    assert [probe.drain() for _, probe in bench.tools] == [[TasksGone(desk)], [TasksGone(desk)]]
 
 
 def test_a_retiring_session_starts_no_run_from_its_queue(bench: Bench) -> None:

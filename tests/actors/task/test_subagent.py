@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from actors.base import Down
 from actors.mail import (
@@ -52,6 +53,13 @@ class Left:
 
     def kill_group_leftovers(self) -> None:
         self.killed = True
+
+
+class Journal:
+    """One that tells when it is closed."""
+
+    def __init__(self, told: list[str]) -> None:
+        self.close = lambda: told.append("closed")
 
 
 class Bench:
@@ -232,5 +240,12 @@ def test_its_last_words_free_the_child_and_whoever_waits_for_room() -> None:
     bench.tell(ChildSaid(LeftBehind(left)))
     bench.agent.last_words([says({"type": "message_update"}, ack=window.admit(10)), Tick("progress")])
     assert window.admit(10) is not None
-    assert bench.child.drain() == [Retire()] and bench.child.stopped
+    assert bench.child.drain() == [Retire(alone=True), NoMoreCommands()]
     assert left.killed
+
+
+def test_its_last_words_close_what_was_made_for_a_child_that_had_not_begun() -> None:
+    bench, left, closed = Bench(), Left(), []
+    opened = replace(bench.opened, journal=Journal(closed))
+    bench.agent.last_words([ChildOpened(opened, Surroundings(lambda *_: "")), ChildSaid(LeftBehind(left))])
+    assert closed == ["closed"] and left.killed

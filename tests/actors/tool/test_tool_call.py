@@ -11,12 +11,14 @@ from actors.mail import (
     AgentRefusal,
     AgentsPlanned,
     CancelTool,
+    DescribeAgents,
     LaunchAgents,
     LetGo,
     MutationGranted,
     ReleaseMutation,
     ReleaseWaits,
     TaskAnswer,
+    TasksGone,
     ToolEnded,
     ToolPlace,
     ToolProgress,
@@ -26,8 +28,8 @@ from actors.mail import (
     WaitForTask,
 )
 from actors.probe import Probe
-from actors.tool.actor import CANCELLED, ToolCall
-from actors.tool.table import Tool, text_output
+from actors.tool.actor import CANCELLED, NO_DESK, ToolCall
+from actors.tool.table import Tool, builtin_tools, text_output
 from protocol import messages
 
 RESULT, PARTIAL = text_output("done"), text_output("so far")
@@ -173,3 +175,42 @@ def test_the_last_words_of_a_call_that_still_waits_leave_the_line() -> None:
     bench = Bench(mutates=True)
     bench.call.last_words([])
     assert bench.released
+
+
+# ---- a desk that died ------------------------------------------------------------------------------------------------
+
+
+def delegating(desk: Any, **arguments: Any) -> Bench:
+    """A call of `subagent` in a session whose tasks belong to `desk`."""
+    bench = Bench()
+    asked = messages.ToolCall("c1", "subagent", arguments)
+    request = ToolRequest(4, builtin_tools()["subagent"], asked, ToolPlace("/", "s", {}, False), desk)
+    bench.call = ToolCall(request, bench.session, bench.mutations, bench._start)
+    bench.call.me = bench.me
+    bench.call.begin()
+    return bench
+
+
+def test_what_a_desk_died_without_hearing_of_ends_the_call_all_the_same() -> None:
+    desk = Probe[Any]()
+    bench = delegating(desk, action="status")
+    assert desk.drain() == [DescribeAgents(None, bench.me)]
+    bench.tell(TasksGone(desk))
+    assert bench.session.drain() == [ToolEnded(4, NO_DESK)] and bench.me.stopped
+
+
+def test_a_launch_that_is_still_being_read_ends_when_it_would_be_asked_for() -> None:
+    desk = Probe[Any]()
+    bench = delegating(desk, agent="scout")
+    bench.tell(TasksGone(desk))
+    assert bench.session.drain() == [] and not bench.me.stopped
+    bench.tell(AgentsPlanned("r1", ()))
+    assert bench.session.drain() == [ToolEnded(4, NO_DESK)] and bench.me.stopped
+    assert desk.drain() == []
+
+
+def test_the_death_of_another_desk_is_none_of_its_business() -> None:
+    desk = Probe[Any]()
+    bench = delegating(desk, action="status")
+    bench.tell(TasksGone(Probe[Any]()))
+    assert bench.session.drain() == [] and not bench.me.stopped
