@@ -56,7 +56,7 @@ class QueueSide:
 
     def steered(self) -> bool:
         """Whether a message waits for the tools of the turn to end."""
-        return bool(self.view.steering) and not self.view.paused
+        return _steering(self.view) > 0
 
     @property
     def is_empty(self) -> bool:
@@ -84,7 +84,7 @@ class QueueSide:
         self._run_deferred()
 
     def changed(self, mail: QueueChanged) -> None:
-        steers = len(mail.view.steering) > len(self.view.steering) and not mail.view.paused
+        steers = _steering(mail.view) > _steering(self.view)
         self._answered(mail.view)
         if (
             mail.announce and mail.ticket is not None and not self._session.handover.told_retired
@@ -121,6 +121,11 @@ class QueueSide:
 
     def _user_message(self, message: QueuedMessage) -> Said:
         return said(UserMessage(list(message.content), self._session.services.now()))
+
+
+def _steering(view: QueueView) -> int:
+    """How many messages a turn would be steered with. What a pause holds comes with the resume."""
+    return 0 if view.paused else len(view.steering)
 
 
 def _queue_data(mail: QueueChanged) -> QueuedTexts | Released | None:
