@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from actors.session.tree import Entry
     from actors.task.agent_view import AgentView
     from actors.task.checkout import Changes, CheckoutPlan
+    from actors.task.child_message import ChildMessage, Contact
     from actors.task.definition import AgentDefinition
     from actors.task.effects import WaitPolicy
     from actors.task.notice import TaskNotice
@@ -435,6 +436,12 @@ class TaskChanged(Struct, frozen=True):
     notice: TaskNotice | None = None
 
 
+class AgentMessaged(Struct, frozen=True):
+    """A subagent of this session says something to it."""
+
+    message: ChildMessage
+
+
 class TaskResponse(Struct, frozen=True):
     """The answer to a command about tasks."""
 
@@ -474,6 +481,7 @@ SessionMail = (
     | PassOn
     | UseCatalog
     | TaskChanged
+    | AgentMessaged
     | TaskResponse
     | TasksClosed
     | CatalogAnswered
@@ -622,7 +630,9 @@ class CancelTool(Struct, frozen=True):
 
 
 class LetGo(Struct, frozen=True):
-    """A message of the user waits for the parent: no wait of this call for a task is to hold it up."""
+    """A message of the user or of a subagent waits for the parent: no wait of this call for a task is to hold it up."""
+
+    reason: YieldReason
 
 
 class TaskAnswer(Struct, frozen=True):
@@ -631,6 +641,21 @@ class TaskAnswer(Struct, frozen=True):
 
     outcome: Observation | CancelReceipt | str
     view: OutputView | None = None
+
+
+class ParentAnswer(Struct, frozen=True):
+    """What came of contacting the parent, once for each: its answer, that the message was passed on, or (`is_error`)
+    why neither. `request_id` names the question that is answered."""
+
+    text: str
+    request_id: str | None = None
+    is_error: bool = False
+
+
+class IntercomAnswer(Struct, frozen=True):
+    """What came of a call of `intercom`, as JSON. A refusal comes as `TaskAnswer`."""
+
+    told: Mapping[str, Any]
 
 
 class AgentsPlanned(Struct, frozen=True):
@@ -670,6 +695,8 @@ ToolCallMail = (
     | AgentsPlanned
     | AgentsAnswer
     | TasksGone
+    | ParentAnswer
+    | IntercomAnswer
 )
 
 # ---- MutationDesk ------------------------------------------------------------------------------------------------
@@ -880,6 +907,17 @@ class GiveUp(Struct, frozen=True):
     call: Address[ToolCallMail]
 
 
+class UseIntercom(Struct, frozen=True):
+    """The parent's model looks at its agents, or tells one of them something. `target` is a task id or a name,
+    `reply_to` names a question."""
+
+    action: Literal["list", "pending", "reply", "send"]
+    target: str | None
+    reply_to: str | None
+    message: str
+    to: Address[ToolCallMail]
+
+
 class ReleaseWaits(Struct, frozen=True):
     """A message for the parent was taken: what it waits for runs on without it."""
 
@@ -922,6 +960,21 @@ class AgentProgress(Struct, frozen=True):
     tools: int
     tokens: int
     elapsed_ms: int
+
+
+class AgentSpoke(Struct, frozen=True):
+    """A subagent says something to its parent. If it waits for an answer, `message_id` names the question."""
+
+    task_id: str
+    message_id: str
+    contact: Contact
+
+
+class QuestionWithdrawn(Struct, frozen=True):
+    """Nobody waits for an answer to this any more."""
+
+    task_id: str
+    request_id: str
 
 
 class TaskUncleaned(Struct, frozen=True):
@@ -974,6 +1027,7 @@ TaskDeskMail = (
     | DescribeAgents
     | WaitForTask
     | KillTask
+    | UseIntercom
     | GiveUp
     | ReleaseWaits
     | TaskCommand
@@ -983,6 +1037,8 @@ TaskDeskMail = (
     | TaskUncleaned
     | TaskOverLimit
     | AgentProgress
+    | AgentSpoke
+    | QuestionWithdrawn
     | OutputRead
     | InputTyped
     | CloseTasks
@@ -1123,7 +1179,45 @@ class StopAgent(Struct, frozen=True):
     alone: bool = False
 
 
-SubagentMail = ChildOpened | ChildRefused | ChildSaid | ArtifactsWritten | StopAgent | Tick | Down
+class ContactParent(Struct, frozen=True):
+    """A call of the child speaks to the parent; `to` gets one `ParentAnswer`."""
+
+    contact: Contact
+    to: Address[ToolCallMail]
+
+
+class WithdrawContact(Struct, frozen=True):
+    """This call waits no longer."""
+
+    call: Address[ToolCallMail]
+
+
+class AnswerQuestion(Struct, frozen=True):
+    """The parent's answer, or that of the user."""
+
+    request_id: str
+    text: str
+
+
+class SteerChild(Struct, frozen=True):
+    """The parent tells the child something that it reads before its next request."""
+
+    text: str
+
+
+SubagentMail = (
+    ChildOpened
+    | ChildRefused
+    | ChildSaid
+    | ArtifactsWritten
+    | ContactParent
+    | WithdrawContact
+    | AnswerQuestion
+    | SteerChild
+    | StopAgent
+    | Tick
+    | Down
+)
 
 # ---- Clock -------------------------------------------------------------------------------------------------------
 

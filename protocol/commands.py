@@ -270,11 +270,13 @@ class CancelTask(_Command, frozen=True):
 
 
 class SendTaskInput(_Command, frozen=True):
-    """`operation_id` names the input: sent twice, it is typed once."""
+    """Types on a task's terminal, or answers a subagent's question. `operation_id` names what is typed: sent twice, it
+    is typed once. `request_id` names the question; it may be left out, since a subagent has at most one open."""
 
     task_id: str
     input: str
     operation_id: str | None = None
+    request_id: str | None = None
 
 
 class WaitTask(_Command, frozen=True):

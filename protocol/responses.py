@@ -16,7 +16,7 @@ from protocol.commands import COMMAND_NAMES, QueueMode
 from protocol.events import CompactionReason, EntryJson, MessageJson
 from protocol.json_text import encode
 from protocol.model import Model, ThinkingLevel
-from protocol.tasks import TaskRecord
+from protocol.tasks import TaskQuestion, TaskRecord
 
 _MIDDLES = {name: b'"type":"response","command":"' + name.encode() + b'","success":' for name in COMMAND_NAMES}
 
@@ -328,7 +328,8 @@ class TaskList(Struct):
 
 class TaskDetail(Struct, rename="camel"):
     """Data of `get_task`. `command` is for shells, `prompt` for agents. `tail` is the end of the output or of the
-    agent's answer, at most 8 KiB, without escape sequences; it is absent when that is not kept, or not there yet."""
+    agent's answer, at most 8 KiB, without escape sequences; it is absent when that is not kept, or not there yet.
+    `questions` are those that an agent waits to have answered."""
 
     task: TaskRecord
     command: str | UnsetType = UNSET
@@ -337,10 +338,11 @@ class TaskDetail(Struct, rename="camel"):
     timeout_seconds: int | UnsetType = UNSET
     tail: str | UnsetType = UNSET
     full_output_path: str | UnsetType = UNSET
+    questions: list[TaskQuestion] | UnsetType = UNSET
 
 
 class InputAccepted(Struct):
-    """Data of `send_task_input`: the bytes that were typed."""
+    """Data of `send_task_input`: the bytes that were typed, or that the answer has."""
 
     accepted: int
 

@@ -16,6 +16,7 @@ from msgspec import UNSET, Struct, UnsetType
 TaskKind = Literal["agent", "command"]
 CancelCause = Literal["user", "owner-close", "execution-timeout", "output-limit", "parent-handoff", "shutdown"]
 YieldReason = Literal["explicit", "default-background", "elapsed", "input-needed", "intercom-coordination"]
+ContactReason = Literal["need_decision", "interview_request", "progress_update"]
 TaskState = Literal["queued", "running", "inputNeeded", "stopping", "completed", "failed", "stopped"]
 
 
@@ -142,6 +143,24 @@ class Attention(Struct, rename="camel", frozen=True):
 
     kind: Literal["none", "input-needed"] = "none"
     request_ids: tuple[str, ...] = ()
+
+
+class InterviewQuestion(Struct, frozen=True, omit_defaults=True):
+    """One question of an interview. `options` are there to choose from; an `info` only tells something."""
+
+    type: Literal["single", "multi", "text", "image", "info"]
+    question: str
+    id: str | UnsetType = UNSET
+    options: tuple[str, ...] | UnsetType = UNSET
+
+
+class TaskQuestion(Struct, rename="camel", frozen=True):
+    """What a subagent waits for its parent to answer."""
+
+    request_id: str
+    reason: ContactReason
+    message: str
+    questions: tuple[InterviewQuestion, ...] | UnsetType = UNSET
 
 
 class Action(Struct, rename="camel", frozen=True):

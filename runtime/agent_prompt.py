@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING
 
 from actors.session.expansion import skills_section
-from actors.task.delegation import BOUNDARY
+from actors.task.delegation import boundary
 from runtime.system_prompt import build_system_prompt
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def agent_prompt(
 ) -> Callable[[Model, ThinkingLevel], str]:
     """`snippets` are the lines of the tools that it has; `resources` and `skills` those of its folder."""
     agent = plan.agent
-    own = "\n\n".join(filter(None, (BOUNDARY, agent.prompt)))
+    own = "\n\n".join(filter(None, (boundary(plan), agent.prompt)))
     replaces = agent.prompt_mode == "replace"
     inherited = () if replaces or not resources.append_system_prompt else (resources.append_system_prompt,)
     listed = [skill for skill in skills if agent.inherits_skills or skill.name in (agent.skills or ())]

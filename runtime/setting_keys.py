@@ -325,6 +325,7 @@ _AGENT_FIELDS: dict[str, Callable[[Any], Any]] = {
     "defaultContext": one_of("fresh", "fork"),
     "defaultReads": _listing,
     "output": text,
+    "interactive": _switch,
 }
 
 

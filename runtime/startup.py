@@ -102,7 +102,10 @@ def active_tools(settings: Settings, options: Options) -> tuple[dict[str, Tool],
     file = file_of(settings, "defaultTools")
     unknown = [name for name in wanted or () if name not in tools]
     warnings += [f"{file}: defaultTools: there is no tool {shown(name)}; known: {known}" for name in unknown]
-    return {name: tools[name] for name in names if name in tools and name not in options.exclude_tools}, warnings
+    offered = [name for name in names if name in tools and name not in options.exclude_tools]
+    if "subagent" in offered and "intercom" not in options.exclude_tools:
+        offered.append("intercom")  # whoever has agents can answer them
+    return {name: tools[name] for name in offered}, warnings
 
 
 def _first_session(options: Options, stamps: Stamps, cwd: str, directory: str, chosen: bool) -> OpenedSession:

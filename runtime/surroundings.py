@@ -21,6 +21,7 @@ from actors.session.retry import RetryPolicy
 from actors.session.surroundings import Surroundings
 from actors.tool.subagent_schema import LOOKING_SNIPPET
 from actors.tool.table import ToolOptions
+from actors.tool.talk_schema import CONTACT, CONTACT_SNIPPET
 from protocol.model import Model, ThinkingLevel
 from runtime.cli import Options
 from runtime.resources import Resources, decided_trust, is_trusted, load_resources
@@ -78,7 +79,8 @@ class SurroundingsReader:
         trusted, settings, resources, warnings = self._load(plan.cwd, meant)
         surroundings = self.made(plan.cwd, trusted, settings, resources, warnings)
         skills = self._load_slash(plan.cwd, trusted, settings)[0]
-        snippets = {name: line for name, line in self._snippets.items() if name in plan.tools}
+        known = {**self._snippets, CONTACT: CONTACT_SNIPPET}
+        snippets = {name: line for name, line in known.items() if name in plan.tools}
         if "subagent" in snippets:
             snippets["subagent"] = LOOKING_SNIPPET
         return replace(

@@ -289,9 +289,10 @@ class House:
         tools: ToolLauncher,
         request: ToolRequest,
         session: Address[SessionMail],
+        supervisor: Address[SubagentMail] | None = None,
     ) -> Child[ToolCallMail]:
         start = self._plan_subagents if request.parent is not None else tools.start
-        call = ToolCall(request, session, mutations, start)
+        call = ToolCall(request, session, mutations, start, supervisor)
         return self._host.start(call, f"tool-call-{request.call}", session, request.call)
 
     def _plan_subagents(self, request: ToolRequest, call: Address[ToolCallMail]) -> RunningTool:
@@ -365,12 +366,15 @@ class House:
     ) -> Child[SessionMail]:
         """A session like any other, whose Writer and desk are its subagent, and that owns no tasks."""
         from actors.session.fallback import Place
+        from actors.tool.contact_call import contact_tool
         from actors.tool.subagent import REFUSED, looking_tool
+        from actors.tool.talk_schema import CONTACT
 
         for warning in surroundings.warnings:
             complain(warning)
         settings = self._startup.settings
-        offered = {name: self._tools[name] for name in plan.tools}
+        known = {**self._tools, CONTACT: contact_tool()}
+        offered = {name: known[name] for name in plan.tools}
         if "subagent" in offered:
             offered["subagent"] = looking_tool(self._startup.reader.agents)
         tools = ToolLauncher(
@@ -381,7 +385,7 @@ class House:
             writer=road,
             shells=road,
             start_task_desk=None,
-            start_tool_call=partial(self._start_tool_call, shared.mutations, tools),
+            start_tool_call=partial(self._start_tool_call, shared.mutations, tools, supervisor=subagent),
             catalog=plan.parent.catalog,
             defaults=plan.parent.defaults,
             tools=offered,

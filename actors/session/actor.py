@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from actors.base import Actor, Down
 from actors.mail import (
+    AgentMessaged,
     BashAdopted,
     BashFinished,
     BashLost,
@@ -66,6 +67,7 @@ from actors.session.task_side import TaskSide
 from protocol.codec import encode
 from protocol.events import CompactionReason
 from protocol.model import Model, ThinkingLevel
+from protocol.tasks import YieldReason
 
 
 class Session(Actor[SessionMail]):
@@ -110,7 +112,7 @@ class Session(Actor[SessionMail]):
             self.headroom.cancel_mid_turn,
             self.tasks.owner,
             self.notices.was_said,
-            self.waiting.steered,
+            self._unread,
         )
         self.side_calls = SideCalls(self.services, self.setting, self.outbox, self.me, self._numbers.__next__)
         self.background = Background(self)
@@ -147,6 +149,7 @@ class Session(Actor[SessionMail]):
             CatalogAnswered: self._catalog_answered,
             PreferenceSaved: self._preference_saved,
             TaskChanged: self.tasks.changed,
+            AgentMessaged: self.tasks.messaged,
             TaskResponse: self.tasks.answered,
             TasksClosed: self.tasks.closed,
             SurroundingsLoaded: self.requests.slash.loaded,
@@ -209,6 +212,12 @@ class Session(Actor[SessionMail]):
         """Whether something that began here is not over, apart from the run."""
         own = (self.shells, self.catalog_requests, self.saves_owed, self.loads)
         return any(own) or bool(self.side_calls.owed or self.compactor.working or self.tasks.owes)
+
+    def _unread(self) -> YieldReason | None:
+        """Whether something is on its way to the model, and whose, so that it should not wait for a task now."""
+        if self.waiting.steered():
+            return "input-needed"
+        return "intercom-coordination" if self.notices.holds_message else None
 
     def use_model(self, model: Model, level: ThinkingLevel, source: Literal["fallback", "restore"]) -> None:
         try:

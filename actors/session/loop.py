@@ -61,6 +61,7 @@ from protocol.codec import encode
 from protocol.events import AgentEnd, QueueUpdate, ToolExecutionUpdate
 from protocol.messages import AssistantMessage, CustomMessage, ToolCall, Usage
 from protocol.model import Model, ThinkingLevel
+from protocol.tasks import YieldReason
 
 
 class Setting:
@@ -86,8 +87,8 @@ class AgentLoop:
     ends that wait, if there is one. `poll` asks the queue; `replied` tells what event follows a reply's `message_end`;
     `will_retry` whether a run that ends is tried again; `finished` hears that it is over, after its `agent_end` has
     been told. `next_number` gives numbers for requests and calls that nothing else in the session has. `tasks`
-    owns what tools leave running; `said_custom` hears of each custom message that is in the file. `steered` tells
-    whether a message waits for the tools to end."""
+    owns what tools leave running; `said_custom` hears of each custom message that is in the file. `unread`
+    tells whether a message waits for the tools to end, and whose."""
 
     def __init__(
         self,
@@ -105,7 +106,7 @@ class AgentLoop:
         cancel_wait: Callable[[], bool],
         tasks: Callable[[], Address[TaskDeskMail] | None],
         said_custom: Callable[[CustomMessage], None],
-        steered: Callable[[], bool],
+        unread: Callable[[], YieldReason | None],
     ) -> None:
         self._services = services
         self._history = history
@@ -122,7 +123,7 @@ class AgentLoop:
         self._cancel_wait = cancel_wait
         self._tasks = tasks
         self._said_custom = said_custom
-        self._steered = steered
+        self._unread = unread
         self._reply_call: tuple[int, Child[ModelCallMail]] | None = None
         self._tools: dict[int, tuple[int, ToolCall, Child[ToolCallMail]]] = {}
         self.specs = tuple(ToolSpec(tool.name, tool.description, tool.parameters) for tool in services.tools.values())
@@ -177,11 +178,11 @@ class AgentLoop:
         if self.run is not None:
             self._do(self.run.abort())
 
-    def let_go(self) -> None:
-        """The user steers: tools that wait for tasks of their own end, and the tasks run on."""
+    def let_go(self, reason: YieldReason) -> None:
+        """A message waits: tools that wait for tasks of their own end, and the tasks run on."""
         for _, call, started in self._tools.values():
             if self._services.tools[call.name].owned:
-                started.tell(LetGo())
+                started.tell(LetGo(reason))
 
     def lose_tasks(self, desk: Address[TaskDeskMail]) -> None:
         """The owner of tasks died: calls that it never heard of wait in vain."""
@@ -293,8 +294,9 @@ class AgentLoop:
         request = ToolRequest(number, tool, call, where, owner, parent)
         started = self._services.start_tool_call(request, self._me)
         self._tools[number] = (place, call, started)
-        if owner is not None and self._steered():
-            started.tell(LetGo())
+        unread = self._unread() if owner is not None else None
+        if unread is not None:
+            started.tell(LetGo(unread))
 
     def _parent_view(self) -> ParentView:
         history, setting = self._history, self._setting

@@ -1,8 +1,9 @@
-"""Completion notices of a session: which are owed, so that each is said exactly once, also across a crash.
+"""What a session's tasks owe its conversation: that one is over, and what a subagent says while it runs. Each is said
+exactly once, also across a crash.
 
-Part of the session actor. An intent is in the file before anybody hears that the task is over; then the message is
-said, and an acknowledgement follows. Whatever of this a crash cut off is done when the file is opened again. While the
-session lets go, intents are kept and nothing is said. Source: `tasks.md` 2.10.
+Part of the session actor. It is in the file before anybody hears of it (an intent, or what was received); then the
+message is said, and of a completion an acknowledgement follows. Whatever of this a crash cut off is done when the file
+is opened again. While the session lets go, it is kept and nothing is said. Source: `tasks.md` 2.10 and 5.
 """
 
 from __future__ import annotations
@@ -13,11 +14,14 @@ import msgspec
 
 from actors.session.journal import JournalError
 from actors.session.turn import Injected, Said, said
+from actors.task import child_message
+from actors.task.child_message import MESSAGE as INTERCOM
+from actors.task.child_message import RECEIVED, ChildMessage, closed
 from actors.task.notice import ACK, INTENT, MESSAGE, TaskNotice, details, restored, text
 from protocol.codec import decode_any
 from protocol.events import MessageEnd, MessageStart
 from protocol.messages import CustomMessage
-from protocol.tasks import CompletionEnvelope, TaskCancelled
+from protocol.tasks import CompletionEnvelope, TaskCancelled, TaskRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,26 +30,33 @@ if TYPE_CHECKING:
     from actors.session.tree import Entry
 
 
+_OURS = (INTENT, ACK, MESSAGE, RECEIVED, INTERCOM)
+
+
 class Notices:
-    """`owed` are those that nobody has said yet, in the order in which the tasks ended."""
+    """`owed` are those that nobody has said yet, in the order in which they came."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self.owed: dict[str, TaskNotice] = {}
+        self.owed: dict[str, TaskNotice | ChildMessage] = {}
         self._written: set[str] = set()
         self.is_stuck = False  # the last run that was to say them could not
 
     def restore(self) -> None:
-        """What the file owes. A notice that was said and not acknowledged is acknowledged now."""
+        """What the file owes. A notice that was said and not acknowledged is acknowledged now. Who asked something is
+        gone."""
         intents, said_ids, acked = stored(self._session.history.tree.entries)
         self._written = set(intents)
-        for completion_id, envelope in intents.items():
-            if completion_id in acked:
+        for name, kept in intents.items():
+            if name in acked:
                 continue
-            if completion_id in said_ids:
-                self._write(ACK, {"completionId": completion_id})
+            if isinstance(kept, ChildMessage):
+                if name not in said_ids:
+                    self.owed[name] = closed(kept)
+            elif name in said_ids:
+                self._write(ACK, {"completionId": name})
             else:
-                self.owed.setdefault(completion_id, restored(envelope))
+                self.owed.setdefault(name, restored(kept))
 
     def add(self, notice: TaskNotice) -> None:
         """A background task is over. From here on it is owed, whatever happens; what ended because its owner closed is
@@ -61,6 +72,25 @@ class Notices:
         self._write(INTENT, msgspec.to_builtins(envelope))
         if was_closed and not self._session.busy:
             self.say_quietly()
+
+    def add_message(self, message: ChildMessage) -> None:
+        """A subagent says something."""
+        self._written.add(message.message_id)
+        self.is_stuck = False
+        self._write(RECEIVED, msgspec.to_builtins(message))
+        self.owed[message.message_id] = message
+
+    @property
+    def holds_message(self) -> bool:
+        """Whether a subagent has said something that was not shown yet."""
+        return any(isinstance(notice, ChildMessage) for notice in self.owed.values())
+
+    def close_questions(self, record: TaskRecord) -> None:
+        """Those of this task that wait for an answer no longer, but were not said yet."""
+        asked = record.attention.request_ids
+        for name, notice in self.owed.items():
+            if isinstance(notice, ChildMessage) and notice.task_id == record.ref.task_id and name not in asked:
+                self.owed[name] = closed(notice)
 
     @property
     def may_wake(self) -> bool:
@@ -83,6 +113,8 @@ class Notices:
 
     def was_said(self, message: CustomMessage) -> None:
         """It is in the file. Messages of other kinds are none of ours."""
+        if message.custom_type == INTERCOM:
+            del self.owed[message.details["messageId"]]
         if message.custom_type == MESSAGE:
             completion_id = message.details["completionId"]
             del self.owed[completion_id]
@@ -111,15 +143,15 @@ class Notices:
             self._session.services.complain(str(error))
 
 
-def stored(entries: Iterable[Entry]) -> tuple[dict[str, CompletionEnvelope], set[str], set[str]]:
-    """The intents of a file by completion id, and which of these were said and acknowledged. What cannot be read as one
-    is passed over."""
-    intents: dict[str, CompletionEnvelope] = {}
+def stored(entries: Iterable[Entry]) -> tuple[dict[str, CompletionEnvelope | ChildMessage], set[str], set[str]]:
+    """What a file owes by its id, in its order, and which of these were said and acknowledged. What cannot be read as
+    one is passed over."""
+    intents: dict[str, CompletionEnvelope | ChildMessage] = {}
     said_ids: set[str] = set()
     acked: set[str] = set()
     for entry in entries:
         head = entry.head
-        if head.custom_type not in (INTENT, ACK, MESSAGE):
+        if head.custom_type not in _OURS:
             continue
         raw = head.details if head.type == "custom_message" else head.data
         if raw is msgspec.UNSET:
@@ -127,7 +159,10 @@ def stored(entries: Iterable[Entry]) -> tuple[dict[str, CompletionEnvelope], set
         try:
             value = decode_any(bytes(raw))
             if head.type == "custom_message":
-                said_ids.add(value["completionId"])
+                said_ids.add(value["messageId" if head.custom_type == INTERCOM else "completionId"])
+            elif head.custom_type == RECEIVED:
+                message = msgspec.convert(value, ChildMessage)
+                intents[message.message_id] = message
             elif head.custom_type == ACK:
                 acked.add(value["completionId"])
             else:
@@ -138,5 +173,7 @@ def stored(entries: Iterable[Entry]) -> tuple[dict[str, CompletionEnvelope], set
     return intents, said_ids, acked
 
 
-def _message(notice: TaskNotice, now: int) -> CustomMessage:
+def _message(notice: TaskNotice | ChildMessage, now: int) -> CustomMessage:
+    if isinstance(notice, ChildMessage):
+        return CustomMessage(INTERCOM, child_message.text(notice), True, now, child_message.details(notice))
     return CustomMessage(MESSAGE, text(notice), True, now, details(notice))

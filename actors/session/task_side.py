@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from actors.mail import (
+    AgentMessaged,
     CloseTasks,
     TaskChanged,
     TaskCommand,
@@ -86,10 +87,16 @@ class TaskSide:
 
     def changed(self, mail: TaskChanged) -> None:
         """The notice is in the file before the client hears that the task is over."""
+        self._session.notices.close_questions(mail.record)
         if mail.notice is not None:
             self._session.notices.add(mail.notice)
         if self._session.setting.defaults.task_updates:
             self._session.outbox.event(TaskUpdate(mail.record))
+
+    def messaged(self, mail: AgentMessaged) -> None:
+        """What the run waits for goes on without it, so that the model can read it."""
+        self._session.notices.add_message(mail.message)
+        self._session.loop.let_go("intercom-coordination")
 
     # -- the end
 

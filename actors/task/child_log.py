@@ -75,7 +75,7 @@ class ChildLog:
                 self.model, _, self.level = record["to"].rpartition(":")
             case "agent_settled":
                 self.is_over = True
-            case "response" if not record["success"]:
+            case "response" if not record["success"] and record["command"] == "prompt":
                 self._error = record["error"]
                 self.is_over = True
 

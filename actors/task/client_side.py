@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from actors.base import Address
 from actors.mail import AgentPlan, InputTyped, SessionMail, ShellTaskPlan, TaskResponse, Ticket
 from actors.task.agent_view import DETAIL_CHARS, AgentView
+from actors.task.child_message import wire
 from actors.task.effects import Effects
 from actors.task.owner import TaskOwner
 from actors.task.runners import Runners
@@ -58,6 +59,8 @@ class ClientSide:
                 self.answer(ticket, TaskList(shown))
             case c.GetTask(task_id=task_id):
                 self._look(ticket, self._owner.task(task_id))
+            case c.SendTaskInput(task_id=task_id) if self._owner.task(task_id).launch.kind == "agent":
+                return self._reply(ticket, self._owner.task(task_id), command)
             case c.SendTaskInput(task_id=task_id, input=text, operation_id=operation):
                 self._type(ticket, self._owner.task(task_id), text, operation)
             case c.WaitTask(task_id=task_id, budget_ms=budget):
@@ -82,12 +85,22 @@ class ClientSide:
             detail.command, detail.cwd, detail.timeout_seconds = plan.command, plan.cwd, plan.timeout_s
         if isinstance(plan, AgentPlan):
             detail.prompt, detail.cwd = plan.task, plan.cwd
+            detail.questions = [wire(question) for question in self._owner.questions.of(task.id)] or UNSET
         if isinstance(view, AgentView):
             detail.tail = view.text[-DETAIL_CHARS:]
         elif view is not None:
             detail.tail, detail.full_output_path = tail_text(view), view.path or UNSET
             detail.task = replace(detail.task, output=view.ref)
         self.answer(ticket, detail)
+
+    def _reply(self, ticket: Ticket, task: Task, command: c.SendTaskInput) -> Effects:
+        """The user answers an agent's question in the place of its parent."""
+        if task.result is not None:
+            raise Refused("TaskTerminal")
+        question, effects = self._owner.answer(task.id, command.request_id)
+        self._runners.answer_question(task.id, question.message_id, command.input)
+        self.answer(ticket, InputAccepted(len(command.input.encode(errors="replace"))))
+        return effects
 
     def _type(self, ticket: Ticket, task: Task, text: str, operation: str | None) -> None:
         if task.phase != "running" or not self._runners.has_command(task.id):

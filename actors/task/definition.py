@@ -26,7 +26,7 @@ class AgentDefinition(Struct, frozen=True):
     """One kind of subagent. `prompt` is its system prompt, which replaces the parent's or is appended to it.
 
     `tools` narrows what the child is offered (None: all that the parent has). `model` and each of `fallback_models` may
-    end in `:level`.
+    end in `:level`. An `interactive` one may speak to its parent.
     """
 
     name: str
@@ -46,6 +46,7 @@ class AgentDefinition(Struct, frozen=True):
     output: str | None = None
     reads: tuple[str, ...] = ()
     disabled: bool = False  # by the settings: it cannot be run
+    interactive: bool = True
 
 
 class KnownAgents(Struct, frozen=True):
@@ -109,6 +110,7 @@ def read_definition(
         output=_text(fields.get("output")),
         reads=_names(fields.get("defaultReads")),
         disabled=source == "builtin" and _flag(fields.get("disabled"), False),
+        interactive=_flag(fields.get("interactive"), True),
     )
     return definition, faults
 

@@ -17,6 +17,7 @@ from actors.task.candidates import candidates
 from actors.task.checkout import CheckoutPlan
 from actors.task.definition import by_name
 from actors.tool.table import ToolFailure
+from actors.tool.talk_schema import CONTACT
 
 if TYPE_CHECKING:
     from actors.task.checkout import WorktreeRoot
@@ -25,13 +26,16 @@ if TYPE_CHECKING:
 NOT_SAVED = "Forked subagent context requires a persisted parent session."
 NO_LEAF = "Forked subagent context requires a current leaf to fork from."
 BOUNDARY = (
-    "You are a subagent: another agent works with the user and has given you one task. You cannot start subagents and"
-    " nobody answers questions. Do the task, then stop; your last message is all that the other agent gets of it."
+    "You are a subagent: another agent works with the user and has given you one task. You cannot start subagents{}"
+    " Do the task, then stop; your last message is all that the other agent gets of it."
 )
+NOBODY_ANSWERS = " and nobody answers questions."
+MAY_ASK = "; with contact_supervisor you can ask that agent what you cannot decide."
 FORK_NOTE = "The conversation before this message is for reference only: it is not yours to go on with. Your task:"
 LOOKING = "subagent"
 """A child may not delegate: it is given this one, to look at what agents there are, only if its definition names it."""
-NOT_FOR_CHILDREN = "kill"  # a child owns no tasks
+NOT_FOR_CHILDREN = ("kill", "intercom")
+"""A child owns no tasks, and has no agents to talk with."""
 
 
 def plans(
@@ -57,6 +61,11 @@ def plans(
         _plan(each, known[each["agent"]], parent, where, context, run, place if many else None, is_folder, root)
         for place, each in enumerate(wanted)
     )
+
+
+def boundary(plan: AgentPlan) -> str:
+    """What every child is told before anything else."""
+    return BOUNDARY.format(MAY_ASK if CONTACT in plan.tools else NOBODY_ANSWERS)
 
 
 def task_text(plan: AgentPlan) -> str:
@@ -159,10 +168,12 @@ def _plan(
 
 
 def _tools(agent: AgentDefinition, parent: ParentView) -> tuple[str, ...]:
-    """Those of the parent, narrowed. A definition gives nothing that the parent does not have."""
+    """Those of the parent, narrowed, and the one to speak to it. A definition gives nothing else that the parent does
+    not have."""
     named = agent.tools
     wanted = [name for name in parent.tools if (name != LOOKING if named is None else name in named)]
-    return tuple(name for name in wanted if name != NOT_FOR_CHILDREN)
+    own = tuple(name for name in wanted if name not in NOT_FOR_CHILDREN)
+    return (*own, CONTACT) if agent.interactive else own
 
 
 def _reads(wanted: dict[str, Any], agent: AgentDefinition) -> tuple[str, ...]:

@@ -14,7 +14,9 @@ from typing import assert_never, get_args
 
 from actors.base import Actor, Address, Down
 from actors.mail import (
+    AgentMessaged,
     AgentProgress,
+    AgentSpoke,
     Arm,
     ClockMail,
     CloseTasks,
@@ -26,6 +28,7 @@ from actors.mail import (
     LaunchShell,
     OutputRead,
     PauseTasks,
+    QuestionWithdrawn,
     ReleaseWaits,
     ResumeTasks,
     SessionMail,
@@ -40,6 +43,7 @@ from actors.mail import (
     TaskUncleaned,
     Tick,
     Ticket,
+    UseIntercom,
     WaitForTask,
 )
 from actors.task.client_side import ClientSide
@@ -51,6 +55,7 @@ from actors.task.effects import (
     Close,
     Effects,
     Paused,
+    Relay,
     Resolve,
     Room,
     StartTask,
@@ -102,7 +107,7 @@ class TaskDesk(Actor[TaskDeskMail]):
 
     def receive(self, mail: TaskDeskMail) -> None:
         match mail:
-            case LaunchShell() | LaunchAgents() | DescribeAgents() | WaitForTask() | KillTask():
+            case LaunchShell() | LaunchAgents() | DescribeAgents() | WaitForTask() | KillTask() | UseIntercom():
                 self._tools.take(mail)
             case GiveUp(call):
                 self._do(self._owner.give_up(call))
@@ -115,6 +120,10 @@ class TaskDesk(Actor[TaskDeskMail]):
             case AgentProgress():
                 self._reports.progress(mail)
                 self._tools.show_progress(mail.task_id)
+            case AgentSpoke(task_id, message_id, contact):
+                self._reports.hear(lambda: self._owner.spoke(task_id, message_id, contact))
+            case QuestionWithdrawn(task_id, request_id):
+                self._reports.hear(lambda: self._owner.withdrawn(task_id, request_id))
             case TaskEnded():
                 self._reports.ended(mail)
             case TaskReaped():
@@ -171,6 +180,8 @@ class TaskDesk(Actor[TaskDeskMail]):
                     self._session.tell(TaskChanged(task.record(), self._notice(task)))
                 case Paused():
                     self._pauses.paused(effect)
+                case Relay(message):
+                    self._session.tell(AgentMessaged(message))
                 case Close():
                     self._session.tell(TasksClosed(self._scope))
                     self._leave()

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from actors.task.child_message import ChildMessage
 from protocol.tasks import CancelCause, CancelReceipt, Observation, TaskKind
 
 WaitKind = Literal["default", "background", "foreground"]
@@ -103,11 +104,17 @@ class Paused(Struct, frozen=True):
     receipts: tuple[CancelReceipt, ...]
 
 
+class Relay(Struct, frozen=True):
+    """An agent has said this to its parent. Once for each message."""
+
+    message: ChildMessage
+
+
 class Close(Struct, frozen=True):
     """The owner has closed: everything that it owned is reaped. The receipts are in the order of launch."""
 
     receipts: tuple[CancelReceipt, ...]
 
 
-Effect = StartTask | StopTask | Resolve | ArmBudget | Changed | Announce | Paused | Close
+Effect = StartTask | StopTask | Resolve | ArmBudget | Changed | Announce | Paused | Relay | Close
 Effects = list[Effect]

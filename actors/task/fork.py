@@ -1,8 +1,8 @@
 """The lines of a session file that a forked subagent begins with: its parent's branch, without what is the parent's
 alone.
 
-Pure. Left out are labels, completion notices and what they owe, and calls of `subagent` with their results; what hung
-on them hangs on the entry before. Source: `tasks.md` 3.3.
+Pure. Left out are labels, completion notices and what they owe, what subagents said, and calls of `subagent` and
+`intercom` with their results; what hung on them hangs on the entry before. Source: `tasks.md` 3.3.
 """
 
 from __future__ import annotations
@@ -12,13 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 
+from actors.task import child_message
 from actors.task.notice import ACK, INTENT, MESSAGE
 from protocol.codec import decode_any, encode
 
 if TYPE_CHECKING:
     from actors.session.tree import Entry
 
-TOOL = "subagent"
+TOOLS = ("subagent", "intercom")
+PARENTS_OWN = (INTENT, ACK, MESSAGE, child_message.RECEIVED, child_message.MESSAGE)
+_NAMED = tuple(f'"{tool}"'.encode() for tool in TOOLS)
 
 
 def fork_lines(branch: Sequence[Entry]) -> list[bytes]:
@@ -54,17 +57,17 @@ def _line(entry: Entry, content: list[Any] | bool, parent: str | None, moved: di
 def _kept(entry: Entry) -> list[Any] | bool | None:
     """True: all of it; a list: with this content; None: it is left out."""
     head = entry.head
-    if head.type == "label" or head.custom_type in (INTENT, ACK, MESSAGE):
+    if head.type == "label" or head.custom_type in PARENTS_OWN:
         return None
-    if head.type != "message" or head.message is UNSET or b'"subagent"' not in bytes(head.message):
+    if head.type != "message" or head.message is UNSET or not any(tool in bytes(head.message) for tool in _NAMED):
         return True
     message = decode_any(bytes(head.message))
     if message.get("role") == "toolResult":
-        return None if message.get("toolName") == TOOL else True
+        return None if message.get("toolName") in TOOLS else True
     content = message.get("content")
     if message.get("role") != "assistant" or not isinstance(content, list):
         return True
-    rest = [block for block in content if (block.get("type"), block.get("name")) != ("toolCall", TOOL)]
+    rest = [block for block in content if block.get("type") != "toolCall" or block.get("name") not in TOOLS]
     if len(rest) == len(content):
         return True
     return rest if any(block.get("type") in ("text", "toolCall") for block in rest) else None

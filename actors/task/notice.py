@@ -93,8 +93,13 @@ def _reasons(result: t.TaskResult) -> list[str]:
     return found if code is UNSET else [*found, f"Exit code: {code}"]
 
 
+def clean(value: str) -> str:
+    """`value` without control characters other than tabs and line feeds."""
+    return _CONTROLS_IN_TEXT.sub(" ", value).strip("\n")
+
+
 def _excerpt(value: str) -> str:
-    value = _CONTROLS_IN_TEXT.sub(" ", value).strip("\n")
+    value = clean(value)
     if not value:
         return "(no output)"
     return value if len(value) <= EXCERPT_CHARS else f"{value[:EXCERPT_CHARS]}\n{EXCERPT_CUT}"

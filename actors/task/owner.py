@@ -13,12 +13,14 @@ from typing import Any, Literal
 
 from msgspec.structs import replace
 
+from actors.task.child_message import ChildMessage, Contact
 from actors.task.effects import (
     Announce,
     Budgets,
     Changed,
     Close,
     Effects,
+    Relay,
     Room,
     StartTask,
     StopTask,
@@ -26,6 +28,7 @@ from actors.task.effects import (
 )
 from actors.task.pausing import Pausing
 from actors.task.places import Places
+from actors.task.questions import Questions
 from actors.task.state import Launch, Refused, Task
 from actors.task.watching import Watching
 from protocol import tasks as t
@@ -42,6 +45,7 @@ class TaskOwner:
         self.id = f"owner-{scope}"
         self.state: Literal["open", "closing", "closed"] = "open"
         self.watching = Watching(scope)
+        self.questions = Questions()
         self._scope = scope
         self._budgets = budgets
         self._places = Places(room)
@@ -185,6 +189,7 @@ class TaskOwner:
 
     def _settle(self, task: Task) -> Effects:
         self._sequence += 1
+        self.questions.drop_task(task.id)
         task.terminal_sequence = self._sequence
         resolved = self.watching.settled(task)
         return [*self._changed(task), *resolved]
@@ -228,6 +233,42 @@ class TaskOwner:
         changed = dict.fromkeys(effect.task_id for effect in effects if isinstance(effect, Changed))
         return effects + [more for task_id in changed for more in self._limit(self.task(task_id))]
 
+    # -- what agents say to their parent
+
+    def spoke(self, task_id: str, message_id: str, contact: Contact) -> Effects:
+        """It is passed on. One that is being stopped can be answered no more. Raises `Refused`."""
+        task = self.task(task_id)
+        message = ChildMessage(
+            message_id,
+            self.id,
+            task_id,
+            task.launch.agent_name or "",
+            task.launch.title,
+            contact.reason,
+            contact.message,
+            contact.questions,
+            is_closed=contact.waits and task.phase != "running",
+        )
+        if message.is_open:
+            task.inquire(message_id)
+            self.questions.add(message)
+        return [Relay(message), Changed(task.id)]
+
+    def answer(self, to: str | None, reply_to: str | None) -> tuple[ChildMessage, Effects]:
+        """The question that is meant; it is answered with this. Raises `Refused` if there is none."""
+        question = self.questions.take(to, reply_to)
+        return question, self._closed(question.task_id, question.message_id)
+
+    def withdrawn(self, task_id: str, request_id: str) -> Effects:
+        """Who asked waits no longer."""
+        self.questions.drop(request_id)
+        return self._closed(task_id, request_id)
+
+    def _closed(self, task_id: str, request_id: str) -> Effects:
+        task = self.task(task_id)
+        task.answered(request_id)
+        return [Changed(task.id)]
+
     # -- stopping
 
     def cancel(self, task_id: str, cause: t.CancelCause) -> tuple[t.CancelReceipt, Effects]:
@@ -243,6 +284,7 @@ class TaskOwner:
     def _stop(self, task: Task, cause: t.CancelCause, *, at_once: bool = False) -> Effects:
         was = task.phase
         if task.cancel(cause):
+            self.questions.drop_task(task.id)
             return [Changed(task.id), StopTask(task.id, cause, at_once)]
         if was != "queued":
             return []

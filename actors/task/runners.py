@@ -10,11 +10,13 @@ from collections.abc import Callable
 from actors.base import Address, Child
 from actors.mail import (
     AgentPlan,
+    AnswerQuestion,
     HideOutput,
     OutputRead,
     ReadOutput,
     ShellTaskMail,
     ShellTaskPlan,
+    SteerChild,
     StopAgent,
     StopCommand,
     SubagentMail,
@@ -93,6 +95,14 @@ class Runners:
             if its_task == task_id:
                 del self._readings[number]
                 take(None)
+
+    # -- agents
+
+    def answer_question(self, task_id: str, request_id: str, text: str) -> None:
+        self._agents[task_id].tell(AnswerQuestion(request_id, text))
+
+    def steer(self, task_id: str, text: str) -> None:
+        self._agents[task_id].tell(SteerChild(text))
 
     # -- commands
 

@@ -221,6 +221,11 @@ class Task:
             case _:
                 return "failed"
 
+    @property
+    def accepts_input(self) -> bool:
+        """A terminal takes it while it runs, an agent while it waits for an answer."""
+        return self.phase == "running" and (self.launch.accepts_input or self.attention.kind == "input-needed")
+
     def record(self) -> t.TaskRecord:
         launch = self.launch
         return t.TaskRecord(
@@ -242,5 +247,5 @@ class Task:
             thinking=self.thinking,
             current_action=self.action,
             metrics=self.metrics,
-            accepts_input=launch.accepts_input and self.phase == "running",
+            accepts_input=self.accepts_input,
         )

@@ -2,7 +2,8 @@
 
 It owns the child's session, reads what that would tell a client, and settles its acks, so that the child's stream is
 bounded like any other. Nothing of the child's records reaches stdout. It tells its desk three things that do not imply
-each other: that the child has begun, how it ended, and that nothing of it is left. Source: `tasks.md` 3.3 to 3.5.
+each other: that the child has begun, how it ended, and that nothing of it is left. What the child says to its parent
+goes this way too, and so comes before its end. Source: `tasks.md` 3.3 to 3.5 and 5.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from actors.base import Actor, Address, Child, Down
 from actors.mail import (
     AgentPlan,
     AgentProgress,
+    AgentSpoke,
+    AnswerQuestion,
     Arm,
     ArtifactsWritten,
     ChildOpened,
@@ -23,11 +26,15 @@ from actors.mail import (
     ChildSaid,
     ClockMail,
     Commands,
+    ContactParent,
     LeftBehind,
     NoMoreCommands,
+    ParentAnswer,
+    QuestionWithdrawn,
     Retire,
     SessionGone,
     SessionMail,
+    SteerChild,
     StopAgent,
     SubagentMail,
     TaskDeskMail,
@@ -36,6 +43,8 @@ from actors.mail import (
     TaskSpawned,
     Tick,
     Ticket,
+    ToolCallMail,
+    WithdrawContact,
     Write,
 )
 from actors.task.agent_view import AgentView, agent_view
@@ -52,6 +61,10 @@ if TYPE_CHECKING:
     from actors.task.worktree import Checkout
 
 PROGRESS_MS = 400
+ALREADY = "Already waiting for a reply"
+ENDING = "The subagent is ending: no answer comes any more"
+PASSED_ON = "Passed on"
+FROM_PARENT = "From the agent that gave you this task:\n\n{}"
 
 
 class ChildPort(Protocol):
@@ -96,6 +109,10 @@ class Subagent(Actor[SubagentMail]):
         self._remains: list[Remains] = []
         self._artifacts: tuple[str, ...] = ()
         self._result: TaskResult | None = None
+        self._asking: tuple[str, Address[ToolCallMail]] | None = None
+        self._contacts = 0
+        self._commands = 0
+        self._early: list[str] = []
         self._is_opening = True
         self._is_ended = self._is_keeping = self._has_kept = self._is_stopping = self._alone = self._is_gone = False
         self._waits_for_tick = self._changed = self._is_told = False
@@ -127,6 +144,14 @@ class Subagent(Actor[SubagentMail]):
             case ArtifactsWritten():
                 self._is_keeping = False
                 self._tell_outcome(mail)
+            case ContactParent():
+                self._contact(mail)
+            case WithdrawContact(call):
+                self._withdraw(call)
+            case AnswerQuestion(request_id, text):
+                self._pass_answer(request_id, text)
+            case SteerChild(text):
+                self._steer(text)
             case StopAgent(alone):
                 self._alone = self._alone or alone
                 self._stop()
@@ -172,7 +197,9 @@ class Subagent(Actor[SubagentMail]):
             return
         self._child = self._start_child(self._plan, mail.opened, mail.surroundings, ChildRoad(self.me), self.me)
         self._desk.tell(TaskSpawned(self._task_id))
-        self._child.tell(Commands(((Ticket(1, b"", "prompt"), c.Prompt(message=task_text(self._plan))),)))
+        self._command("prompt", c.Prompt(message=task_text(self._plan)))
+        for text in self._early:
+            self._steer(text)
         self._changed = True
         self._report_if_due()
 
@@ -214,6 +241,44 @@ class Subagent(Actor[SubagentMail]):
             remains.kill_group_leftovers()
         self._remains.clear()
 
+    def _command(self, name: str, command: c.Prompt | c.Steer) -> None:
+        assert self._child is not None
+        self._commands += 1
+        self._child.tell(Commands(((Ticket(self._commands, b"", name), command),)))
+
+    # -- between the child and its parent
+
+    def _contact(self, mail: ContactParent) -> None:
+        """A child has one question open at most; who loses is told so, and the other still waits."""
+        waits = mail.contact.waits
+        if self._is_ended or (waits and self._asking is not None):
+            mail.to.tell(ParentAnswer(ENDING if self._is_ended else ALREADY, is_error=True))
+            return
+        self._contacts += 1
+        message_id = f"{'ask' if waits else 'note'}-{self._task_id.removeprefix('task-')}-{self._contacts}"
+        self._desk.tell(AgentSpoke(self._task_id, message_id, mail.contact))
+        if waits:
+            self._asking = (message_id, mail.to)
+        else:
+            mail.to.tell(ParentAnswer(PASSED_ON))
+
+    def _withdraw(self, call: Address[ToolCallMail]) -> None:
+        if self._asking is not None and self._asking[1] == call:
+            self._desk.tell(QuestionWithdrawn(self._task_id, self._asking[0]))
+            self._asking = None
+
+    def _pass_answer(self, request_id: str, text: str) -> None:
+        """Nobody waits for one that was withdrawn meanwhile."""
+        if self._asking is not None and self._asking[0] == request_id:
+            self._asking[1].tell(ParentAnswer(text, request_id))
+            self._asking = None
+
+    def _steer(self, text: str) -> None:
+        if self._child is not None and not self._is_ended:
+            self._command("steer", c.Steer(message=FROM_PARENT.format(text)))
+        elif self._is_opening:
+            self._early.append(text)
+
     # -- what the desk is told
 
     def _report_if_due(self) -> None:
@@ -246,6 +311,9 @@ class Subagent(Actor[SubagentMail]):
         self._result = result
         if result is not None:
             self._report()
+        if self._asking is not None:  # also the call of a session that has died is waiting still
+            self._asking[1].tell(ParentAnswer(ENDING, is_error=True))
+            self._asking = None
         if self._child is not None:
             self._child.tell(Retire())
             self._child.tell(NoMoreCommands())

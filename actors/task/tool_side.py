@@ -16,17 +16,21 @@ from actors.mail import (
     AgentsAnswer,
     AgentSlot,
     DescribeAgents,
+    IntercomAnswer,
     KillTask,
     LaunchAgents,
     LaunchShell,
     TaskAnswer,
     ToolCallMail,
     ToolUpdated,
+    UseIntercom,
     WaitForTask,
 )
 from actors.task.batch import Batch
 from actors.task.effects import Effects, ObserverCancelled, Wait
+from actors.task.intercom import use
 from actors.task.owner import TaskOwner
+from actors.task.questions import NO_CHILD
 from actors.task.reports import Do
 from actors.task.runners import Runners
 from actors.task.state import Launch, Refused, Task
@@ -34,10 +38,9 @@ from actors.task.view import OutputView
 from actors.tool.subagent_call import progress
 from protocol import tasks as t
 
-Asked = LaunchShell | LaunchAgents | DescribeAgents | WaitForTask | KillTask
+Asked = LaunchShell | LaunchAgents | DescribeAgents | WaitForTask | KillTask | UseIntercom
 
 ONLY_SHELLS = "kill only supports shell tasks"
-NO_CHILD = "No in-process child found for '{}'."
 CANCELLED = "Operation aborted"
 TITLE_CHARS = 240
 
@@ -63,6 +66,8 @@ class ToolSide:
                 self._try(mail.to, lambda: self._wait(mail))
             case KillTask():
                 self._try(mail.to, lambda: self._kill(mail))
+            case UseIntercom():
+                self._try(mail.to, lambda: self._use_intercom(mail))
 
     def fail(self, calls: list[Address[ToolCallMail]], error: str) -> None:
         """Answers these, and all that wait."""
@@ -77,7 +82,7 @@ class ToolSide:
             return
         self._do(effects)
 
-    def _tell(self, call: Address[ToolCallMail], answer: TaskAnswer | AgentsAnswer) -> None:
+    def _tell(self, call: Address[ToolCallMail], answer: TaskAnswer | AgentsAnswer | IntercomAnswer) -> None:
         """Only then is it off the list of those that wait: whatever fails before, the last words answer it."""
         call.tell(answer)
         self._calls.remove(call)
@@ -133,6 +138,15 @@ class ToolSide:
         self._check_kind(mail.task_id, mail.kind, ONLY_SHELLS)
         receipt, effects = self._owner.cancel(mail.task_id, "user")
         self._tell(mail.to, TaskAnswer(receipt))
+        return effects
+
+    def _use_intercom(self, mail: UseIntercom) -> Effects:
+        told, effects = use(self._owner, mail.action, mail.target, mail.reply_to)
+        if mail.action == "reply":
+            self._runners.answer_question(told["taskId"], told["requestId"], mail.message)
+        elif mail.action == "send":
+            self._runners.steer(told["taskId"], mail.message)
+        self._tell(mail.to, IntercomAnswer(told))
         return effects
 
     def _check_kind(self, task_id: str, kind: t.TaskKind, only_shells: str) -> None:

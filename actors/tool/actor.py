@@ -3,6 +3,7 @@
 It owns the arguments and the cancel flag. Exactly one `ToolEnded` comes of it. A tool that changes a file first gets
 that file for itself from the MutationDesk, and gives it back only when the tool has really ended, cancelled or not.
 Where the session owns tasks, a shell command or a subagent is one of them, and the call is no more than its observer.
+In a subagent a call may wait for the parent's answer, without any limit of time.
 """
 
 from __future__ import annotations
@@ -17,12 +18,15 @@ from actors.mail import (
     AgentsPlanned,
     CancelTool,
     GiveUp,
+    IntercomAnswer,
     LetGo,
     MutationDeskMail,
     MutationGranted,
+    ParentAnswer,
     ReleaseMutation,
     ReleaseWaits,
     SessionMail,
+    SubagentMail,
     TaskAnswer,
     TaskDeskMail,
     TasksGone,
@@ -32,9 +36,11 @@ from actors.mail import (
     ToolRequest,
     ToolReturned,
     ToolUpdated,
+    WithdrawContact,
 )
 from actors.tool.table import ABORTED, ToolFailure, ToolOutput
 from protocol.messages import TextContent
+from protocol.tasks import YieldReason
 
 
 class RunningTool(Protocol):
@@ -55,22 +61,30 @@ CANCELLED = ToolOutput([TextContent(ABORTED)], is_error=True)
 
 
 class ToolCall(Actor[ToolCallMail]):
+    """`supervisor` passes on what a subagent says to its parent."""
+
     def __init__(
         self,
         request: ToolRequest,
         session: Address[SessionMail],
         mutations: Address[MutationDeskMail],
         start_tool: StartTool,
+        supervisor: Address[SubagentMail] | None = None,
     ) -> None:
         self._request = request
         self._session = session
         self._mutations = mutations
         self._start_tool = start_tool
+        self._supervisor = supervisor
         self._running: RunningTool | None = None
-        self._told = self._ordered = self._is_let_go = self._has_no_desk = False
+        self._told = self._ordered = self._contacted = self._has_no_desk = False
+        self._let_go_for: YieldReason | None = None
         self._path: str | None = None
 
     def begin(self) -> None:
+        if self._request.tool.talks == "up" and self._supervisor is not None:
+            self._contact(self._supervisor)
+            return
         if self._request.tasks is not None and not self._is_planned_in_a_pump:
             self._order(self._request.tasks)
             return
@@ -94,22 +108,15 @@ class ToolCall(Actor[ToolCallMail]):
                     self._running = self._start_tool(self._request, self.me)
             case AgentsPlanned():
                 self._launch(mail)
-            case TaskAnswer() if not self._request.tool.delegates:
-                from actors.tool.shell_call import output as said
-
-                self._end(said(self._request, mail))
-                self.me.stop()
-            case TaskAnswer() | AgentsAnswer():
-                from actors.tool.subagent_call import output as answered
-
-                self._end(answered(self._request, mail))
+            case TaskAnswer() | AgentsAnswer() | IntercomAnswer() | ParentAnswer():
+                self._end(self._output(mail))
                 self.me.stop()
             case TasksGone(desk):
                 self._lose(desk)
             case CancelTool():
                 self._cancel()
-            case LetGo():
-                self._is_let_go = True
+            case LetGo(reason):
+                self._let_go_for = reason
                 self._let_go()
             case _:
                 assert_never(mail)
@@ -123,7 +130,11 @@ class ToolCall(Actor[ToolCallMail]):
     def _order(self, tasks: Address[TaskDeskMail]) -> None:
         """What the call starts belongs to the session's tasks; their desk answers."""
         try:
-            if self._request.tool.delegates:
+            if self._request.tool.talks == "down":
+                from actors.tool.intercom_call import order as talk
+
+                tasks.tell(talk(self._request, self.me))
+            elif self._request.tool.delegates:
                 from actors.tool.subagent_call import order as ask
 
                 tasks.tell(ask(self._request, self.me))
@@ -158,8 +169,33 @@ class ToolCall(Actor[ToolCallMail]):
 
     def _let_go(self) -> None:
         """Told by the call and not by its session, so that it comes after what the call asked for."""
-        if self._is_let_go and self._ordered and not self._told and self._request.tasks is not None:
-            self._request.tasks.tell(ReleaseWaits("input-needed"))
+        if self._let_go_for is not None and self._ordered and not self._told and self._request.tasks is not None:
+            self._request.tasks.tell(ReleaseWaits(self._let_go_for))
+
+    def _contact(self, supervisor: Address[SubagentMail]) -> None:
+        from actors.tool.contact_call import contact
+
+        supervisor.tell(contact(self._request, self.me))
+        self._contacted = True
+
+    def _output(self, answer: TaskAnswer | AgentsAnswer | IntercomAnswer | ParentAnswer) -> ToolOutput:
+        """What the desk or the parent has answered, as a result."""
+        tool = self._request.tool
+        if isinstance(answer, ParentAnswer):
+            from actors.tool.contact_call import output as heard
+
+            return heard(answer)
+        if isinstance(answer, IntercomAnswer) or (isinstance(answer, TaskAnswer) and tool.talks == "down"):
+            from actors.tool.intercom_call import output as talked
+
+            return talked(answer)
+        if isinstance(answer, TaskAnswer) and not tool.delegates:
+            from actors.tool.shell_call import output as said
+
+            return said(self._request, answer)
+        from actors.tool.subagent_call import output as answered
+
+        return answered(self._request, answer)
 
     def _lose(self, desk: Address[TaskDeskMail]) -> None:
         """What the desk had heard it has answered with its last words; this is for what it had not."""
@@ -171,14 +207,16 @@ class ToolCall(Actor[ToolCallMail]):
             self.me.stop()
 
     def _give_up(self) -> None:
+        if self._contacted and not self._told and self._supervisor is not None:
+            self._supervisor.tell(WithdrawContact(self.me))
         if self._ordered and not self._told and self._request.tasks is not None:
             self._request.tasks.tell(GiveUp(self.me))
 
     def _cancel(self) -> None:
         """A cancelled tool that is still at work keeps its file until it has returned. The desk answers what it is
         asked to give up: a launch with the output so far, once nothing of it is left."""
+        self._give_up()
         if self._ordered:
-            self._give_up()
             return
         if self._running is None:
             self._release()

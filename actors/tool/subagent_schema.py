@@ -76,6 +76,7 @@ def _config() -> dict[str, Any]:
             defaultContext={"type": "string", "enum": list(CONTEXTS)},
             defaultReads=_names("Files that it reads first"),
             output=_text("File for its answer"),
+            interactive={"type": "boolean", "description": "False: it cannot ask you anything"},
         ),
         "description": "With create and update: the agent's fields; null takes one away",
     }

@@ -10,11 +10,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import UNSET, Struct
 
-from actors.tool import paths, subagent_schema
+from actors.tool import paths, subagent_schema, talk_schema
 from protocol.messages import TextContent, UserContent
 
 if TYPE_CHECKING:
@@ -149,7 +149,8 @@ class Tool(Struct, frozen=True):
     """One tool. `parameters` is a JSON schema. `mutates(arguments, cwd)` is the real path of the file whose mutations
     must wait for each other, or `None`; it never raises. `parallel` false makes its whole batch sequential. `fault`
     says why arguments do not go together, before the schema is asked. An `owned` tool leaves its work to the session's
-    tasks, where there are any; one that `delegates` is first read in a pump, and takes along what the session is."""
+    tasks, where there are any; one that `delegates` is first read in a pump, and takes along what the session is. One
+    that `talks` speaks to the session's subagents (down), or to whom it is a subagent of (up)."""
 
     name: str
     description: str
@@ -161,6 +162,7 @@ class Tool(Struct, frozen=True):
     fault: Callable[[dict[str, Any]], str | None] = lambda arguments: None
     owned: bool = False
     delegates: bool = False
+    talks: Literal["down", "up"] | None = None
 
 
 def text_output(text: str, details: Any = UNSET) -> ToolOutput:
@@ -238,6 +240,7 @@ def builtin_tools() -> dict[str, Tool]:
             owned=True,
         ),
         _subagent_tool(),
+        _intercom_tool(),
         Tool(
             "edit",
             "Change a text file by exact replacements. All of them refer to the file as it was before the call, must "
@@ -337,6 +340,24 @@ def _subagent_tool() -> Tool:
         fault=fault,
         owned=True,
         delegates=True,
+    )
+
+
+def _intercom_tool() -> Tool:
+    def fault(arguments: dict[str, Any]) -> str | None:
+        found: str | None = import_module("actors.tool.intercom_call").fault(arguments)
+        return found
+
+    return Tool(
+        "intercom",
+        talk_schema.INTERCOM,
+        talk_schema.INTERCOM_SNIPPET,
+        talk_schema.intercom_parameters(),
+        _lazy("intercom"),
+        _nothing,
+        fault=fault,
+        owned=True,
+        talks="down",
     )
 
 

@@ -409,13 +409,15 @@ export interface CancelTaskCommand {
 
 /**
  * Command send_task_input.
- * `operationId` names the input: sent twice, it is typed once.
+ * Types on a task's terminal, or answers a subagent's question. `operationId` names what is typed: sent twice, it is
+ * typed once. `requestId` names the question; it may be left out, since a subagent has at most one open.
  */
 export interface SendTaskInputCommand {
   type: "send_task_input";
   taskId: string;
   input: string;
   operationId?: string | null;
+  requestId?: string | null;
   id?: RequestId;
 }
 

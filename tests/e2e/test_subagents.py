@@ -20,6 +20,7 @@ Record = dict[str, Any]
 Answer = Callable[[Request], Any]
 
 CHILD = "You are a subagent"
+CONTACT = "contact_supervisor"
 JOBS = 12
 HELD, FAILING = 0, 5
 
@@ -200,7 +201,7 @@ def test_a_launch_that_is_waited_for_shows_progress_and_returns_the_answer(
     first = server.requests[1]
     assert is_child(first)
     assert processes == [0, 0]  # the child is no process
-    assert {each["name"] for each in first.body["tools"]} <= {"read", "search", "find", "ls", "bash"}
+    assert {each["name"] for each in first.body["tools"]} <= {"read", "search", "find", "ls", "bash", CONTACT}
 
 
 def test_an_abort_stops_a_child_that_the_turn_waits_for_and_what_it_runs(agent: Start, server: ModelServer) -> None:
@@ -264,7 +265,7 @@ def test_an_agent_that_the_model_makes_can_be_run_changed_and_removed(
         assert result(a, "gone")["result"]["content"][0]["text"] == "Unknown agent: mine"
     first, looked, *_ = [request for request in server.requests if is_child(request)]
     assert "Be brief." in json.dumps(first.body["system"]) and first.body["model"] == "m"
-    assert {each["name"] for each in first.body["tools"]} == {"read", "subagent"}
+    assert {each["name"] for each in first.body["tools"]} == {"read", "subagent", CONTACT}
     answers = [block["content"] for block in looked.body["messages"][-1]["content"]]
     assert "Be brief." in json.dumps(answers[0]) and '"tasks' in json.dumps(answers[1]).replace("\\", "")
     assert all("Subagent delegation is not available inside a subagent." in json.dumps(each) for each in answers[2:])

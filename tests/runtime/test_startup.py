@@ -225,7 +225,7 @@ def test_the_key_in_the_environment_makes_its_models_available(bench: Bench) -> 
     [
         (["read", "bash"], {"read", "bash"}, 0),
         (["read", "nope", "nein"], {"read"}, 2),
-        (["nope"], set(DEFAULT_TOOLS), 1),
+        (["nope"], {*DEFAULT_TOOLS, "intercom"}, 1),
         ([], set(), 0),
     ],
 )
@@ -247,7 +247,7 @@ def test_a_project_brings_agents_only_if_somebody_trusted_it(tmp_path: Path, fol
     (bench.cwd / folder / "a.md").write_text("---\nname: theirs\ndescription: d\n---\nprompt")
 
     def names(*flags: str) -> set[str]:
-        return {each.name for each in bench.load(*flags).reader.agents(str(bench.cwd))[0]}
+        return {each.name for each in bench.load(*flags).reader.agents(str(bench.cwd)).definitions}
 
     assert names("--approve") - names() == {"theirs"}
     (bench.agent / "settings.json").write_text(json.dumps({"defaultProjectTrust": "always"}))

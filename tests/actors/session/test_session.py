@@ -479,7 +479,7 @@ def test_a_steer_lets_go_what_waits_for_tasks_and_nothing_else(bench: Bench) -> 
     bench.send({"type": "follow_up", "message": "later"})
     assert [probe.drain() for _, probe in bench.tools] == [[], []]
     bench.send({"type": "steer", "message": "now"})
-    assert [probe.drain() for _, probe in bench.tools] == [[LetGo()], []]
+    assert [probe.drain() for _, probe in bench.tools] == [[LetGo("input-needed")], []]
 
 
 @pytest.mark.parametrize("paused", [True, False])
@@ -487,7 +487,7 @@ def test_what_begins_to_wait_behind_a_steer_lets_go_at_once(bench: Bench, paused
     bench.prompt()
     bench.send({"type": "steer", "message": "now"}, *(["pause_queued_messages"] if paused else []))
     bench.reply("owned", "slow")
-    assert [probe.drain() for _, probe in bench.tools] == [[] if paused else [LetGo()], []]
+    assert [probe.drain() for _, probe in bench.tools] == [[] if paused else [LetGo("input-needed")], []]
 
 
 def test_what_is_queued_starts_a_new_run_right_after_an_abort(bench: Bench) -> None:

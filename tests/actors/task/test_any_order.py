@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from typing import Any
 
+from actors.task.child_message import Contact
 from actors.task.effects import (
     Announce,
     ArmBudget,
@@ -14,6 +15,7 @@ from actors.task.effects import (
     Close,
     Effects,
     Paused,
+    Relay,
     Resolve,
     Room,
     StartTask,
@@ -47,12 +49,15 @@ class Course:
         self.pauses: list[list[str]] = []
         self.answers: Counter[int] = Counter()
         self.met: set[str | None] = set()
+        self.asked: list[tuple[str, str]] = []
+        self.relayed: dict[str, bool] = {}
+        self.answered: Counter[str] = Counter()
 
     def play(self) -> None:
         for step in range(60):
             self.rng.choice(
                 (self.launch, self.launch, self.wait, self.budget, self.release, self.give_up, self.kill, self.end)
-                + (self.end, self.reap, self.spawn, self.limit)
+                + (self.end, self.reap, self.spawn, self.limit, self.ask, self.ask, self.answer, self.withdraw)
                 + ((self.pause, self.resume, self.resume) if self.rng.random() < 0.5 else ())
                 + ((self.close,) if step > 40 else ())
             )()
@@ -85,6 +90,9 @@ class Course:
                     failed = {each.task_id for each in receipts if isinstance(each.cleanup, t.CleanupFailed)}
                     assert left == failed and (error is not None) == bool(left)
                     self.met.add(error and error.partition(":")[0])
+                case Relay(message):
+                    assert message.message_id not in self.relayed
+                    self.relayed[message.message_id] = message.is_open
                 case Close():
                     self.closed += 1
                     assert not self.unreaped
@@ -136,6 +144,32 @@ class Course:
 
     def kill(self) -> None:
         self.attempt(lambda: self.owner.cancel(self.any_task(), self.rng.choice(("user", "execution-timeout")))[1])
+
+    def ask(self) -> None:
+        """Of what runs, whatever it is. What is being stopped can be answered no more."""
+        live = [task_id for task_id in sorted(self.unreaped) if self.owner.task(task_id).result is None]
+        if live:
+            task_id, name = self.rng.choice(live), f"ask-{len(self.asked)}"
+            runs = self.owner.task(task_id).phase == "running"
+            self.asked.append((task_id, name))
+            self.take(self.owner.spoke(task_id, name, Contact("need_decision", "?")))
+            assert self.relayed[name] == runs
+
+    def answer(self) -> None:
+        if self.asked:
+            task_id, name = self.rng.choice(self.asked)
+            try:
+                question, effects = self.owner.answer(self.rng.choice((None, task_id)), name)
+            except Refused as refused:
+                assert str(refused) == f'No pending ask from "{name}"'
+                return
+            assert question.task_id == task_id and self.relayed[name] and self.owner.task(task_id).phase == "running"
+            self.answered[name] += 1
+            self.take(effects)
+
+    def withdraw(self) -> None:
+        if self.asked:
+            self.take(self.owner.withdrawn(*self.rng.choice(self.asked)))
 
     def spawn(self) -> None:
         if self.unreaped:
@@ -206,6 +240,8 @@ def test_in_two_thousand_courses_each_wait_ends_once_and_nothing_is_lost_or_left
                 causes.add(cause)
             assert course.announced[task.id] == int(task.was_background), seed
         met |= course.met
+        assert list(course.relayed) == [name for _, name in course.asked], seed
+        assert set(course.answered.values()) <= {1} and not list(owner.questions), seed
         assert [course.answers[number] for number in range(len(course.pauses))] == [1] * len(course.pauses), seed
     assert causes == {"user", "execution-timeout", "owner-close"}
     assert met == {"begins", "open", "closing", "closed", None, NOT_CANCELLED, NOT_CLEANED.partition(":")[0]}

@@ -8,7 +8,7 @@ import pytest
 
 from actors.mail import AgentPlan, AgentRefusal, ParentView
 from actors.task.definition import KnownAgents
-from actors.task.delegation import NO_LEAF, NOT_SAVED, plans, task_text
+from actors.task.delegation import NO_LEAF, NOT_SAVED, boundary, plans, task_text
 from actors.tool.table import ToolFailure
 from tests.actors.task.agents import agent, parent, plan
 
@@ -78,8 +78,18 @@ def test_tasks_are_counted_and_keep_their_order() -> None:
 
 
 def test_a_child_has_its_parents_tools_narrowed_and_never_those_of_tasks() -> None:
-    assert one().tools == ("read", "bash")
-    assert one(agent="scout", context="fresh").tools == ("read", "subagent")  # it names that, and may look with it
+    assert one().tools == ("read", "bash", "contact_supervisor")
+    # it names subagent, and may look with it
+    assert one(agent="scout", context="fresh").tools == ("read", "subagent", "contact_supervisor")
+
+
+def test_a_child_may_speak_to_its_parent_unless_its_definition_says_otherwise() -> None:
+    alone = KnownAgents((agent("mute", interactive=False, tools=("read", "contact_supervisor", "intercom")),))
+    parents = parent(tools=("read", "bash", "kill", "subagent", "intercom"))
+    (mute,) = plans({"agent": "mute", "task": "x"}, alone, parents, "/project", "r", lambda _: True)
+    assert isinstance(mute, AgentPlan) and mute.tools == ("read",)
+    assert "nobody answers questions" in boundary(mute)
+    assert "contact_supervisor" in boundary(one(parents))
 
 
 def test_if_one_agent_forks_all_of_the_call_do_unless_it_says_otherwise() -> None:

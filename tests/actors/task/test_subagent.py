@@ -12,22 +12,29 @@ from actors.base import Down
 from actors.mail import (
     AgentPlan,
     AgentProgress,
+    AgentSpoke,
+    AnswerQuestion,
     ArtifactsWritten,
     ChildOpened,
     ChildRefused,
     ChildSaid,
     Commands,
+    ContactParent,
     LeftBehind,
     NoMoreCommands,
+    ParentAnswer,
+    QuestionWithdrawn,
     Record,
     Retire,
     Retired,
     SessionGone,
+    SteerChild,
     StopAgent,
     TaskEnded,
     TaskReaped,
     TaskSpawned,
     Tick,
+    WithdrawContact,
     Write,
 )
 from actors.probe import Probe
@@ -35,6 +42,7 @@ from actors.pump import Window
 from actors.session.file import Stamps, new_session
 from actors.session.surroundings import Surroundings
 from actors.task.checkout import Changes
+from actors.task.child_message import Contact
 from actors.task.subagent import Subagent
 from protocol.tasks import TaskCompleted, TaskFailed, TaskRef
 from tests.actors.task.agents import plan
@@ -249,3 +257,77 @@ def test_its_last_words_close_what_was_made_for_a_child_that_had_not_begun() -> 
     opened = replace(bench.opened, journal=Journal(closed))
     bench.agent.last_words([ChildOpened(opened, Surroundings(lambda *_: "")), ChildSaid(LeftBehind(left))])
     assert closed == ["closed"] and left.killed
+
+
+# ---- what the child says -----------------------------------------------------------------------------------------
+
+DECISION, PROGRESS = Contact("need_decision", "?"), Contact("progress_update", "halfway")
+
+
+def test_a_question_waits_and_its_answer_reaches_the_call_once() -> None:
+    bench, call = Bench(), Probe[Any]()
+    bench.run()
+    assert bench.tell(ContactParent(DECISION, call)) == [AgentSpoke("t", "ask-t-1", DECISION)]
+    assert call.drain() == []
+    bench.tell(AnswerQuestion("ask-t-0", "no"), AnswerQuestion("ask-t-1", "yes"), AnswerQuestion("ask-t-1", "again"))
+    assert call.drain() == [ParentAnswer("yes", "ask-t-1")]
+    assert bench.tell(ContactParent(DECISION, call)) == [AgentSpoke("t", "ask-t-2", DECISION)]
+
+
+def test_progress_is_passed_on_at_once_also_while_a_question_is_open() -> None:
+    bench, asks, reports = Bench(), Probe[Any](), Probe[Any]()
+    bench.run()
+    told = bench.tell(ContactParent(DECISION, asks), ContactParent(PROGRESS, reports))
+    assert told == [AgentSpoke("t", "ask-t-1", DECISION), AgentSpoke("t", "note-t-2", PROGRESS)]
+    assert reports.drain() == [ParentAnswer("Passed on")]
+    assert asks.drain() == []
+
+
+def test_who_asks_second_is_told_so_and_the_first_still_waits() -> None:
+    bench, first, second = Bench(), Probe[Any](), Probe[Any]()
+    bench.run()
+    told = bench.tell(ContactParent(DECISION, first), ContactParent(DECISION, second))
+    assert told == [AgentSpoke("t", "ask-t-1", DECISION)]
+    assert second.drain() == [ParentAnswer("Already waiting for a reply", is_error=True)]
+    bench.tell(WithdrawContact(second), AnswerQuestion("ask-t-1", "yes"))
+    assert first.drain() == [ParentAnswer("yes", "ask-t-1")]
+
+
+def test_a_question_that_is_withdrawn_is_no_longer_answered() -> None:
+    bench, call = Bench(), Probe[Any]()
+    bench.run()
+    bench.tell(ContactParent(DECISION, call))
+    assert bench.tell(WithdrawContact(call)) == [QuestionWithdrawn("t", "ask-t-1")]
+    assert bench.tell(AnswerQuestion("ask-t-1", "too late"), WithdrawContact(call)) == []
+    assert call.drain() == []
+
+
+@pytest.mark.parametrize("end", [StopAgent(), Down(0, "KeyError in x.py:1"), ANSWER])
+def test_the_end_ends_the_wait_and_lets_nothing_more_be_asked(end: Any) -> None:
+    bench, call, late = Bench(artifacts=False), Probe[Any](), Probe[Any]()
+    bench.run()
+    bench.tell(ContactParent(DECISION, call))
+    told = bench.tell(end, ContactParent(PROGRESS, late), ContactParent(DECISION, late), SteerChild("too late"))
+    assert not [mail for mail in told if isinstance(mail, AgentSpoke)]
+    (ended,) = call.drain()
+    assert ended.is_error
+    assert [mail.is_error for mail in late.drain()] == [True, True]
+    assert bench.tell(AnswerQuestion("ask-t-1", "too late"), WithdrawContact(call)) == []
+    assert not [mail for mail in bench.child.drain() if isinstance(mail, Commands)]
+
+
+def test_what_the_parent_tells_is_steered_in_and_kept_for_one_that_has_not_begun() -> None:
+    bench = Bench()
+    bench.tell(SteerChild("early"))
+    bench.tell(ChildOpened(bench.opened, Surroundings(lambda *_: "")))
+    bench.tell(SteerChild("late"))
+    commands = [mail.items[0] for mail in bench.child.drain()]
+    assert [ticket.command for ticket, _ in commands] == ["prompt", "steer", "steer"]
+    assert len({ticket.serial for ticket, _ in commands}) == 3
+    assert [command.message.rpartition("\n")[2] for _, command in commands] == ["find x", "early", "late"]
+
+
+def test_a_steer_that_is_refused_does_not_end_the_child() -> None:
+    bench = Bench()
+    bench.run()
+    assert bench.tell(says({"type": "response", "command": "steer", "success": False, "error": "x"})) == []

@@ -146,10 +146,10 @@ RUNNING = Running()
 
 def test_a_call_that_is_to_let_go_says_so_behind_what_it_asked_for() -> None:
     waits = Observer("bash", {"action": "wait", "id": "t"})
-    waits.call.receive(LetGo())
+    waits.call.receive(LetGo("input-needed"))
     assert waits.tasks.drain() == [WaitForTask("t", None, waits.me), ReleaseWaits("input-needed")]
     waits.call.receive(TaskAnswer("UnknownTask: UnknownTask"))
-    waits.call.receive(LetGo())
+    waits.call.receive(LetGo("input-needed"))
     assert waits.tasks.drain() == []
 
 
@@ -157,7 +157,7 @@ def test_a_call_that_is_to_let_go_says_so_behind_what_it_asked_for() -> None:
 def test_a_launch_that_is_planned_first_lets_go_once_it_is_asked_for(early: bool) -> None:
     launches = Observer("subagent", {"agent": "a", "task": "t"}, delegates=True)
     planned = AgentsPlanned("run", (AgentRefusal("c", "m"),))
-    for mail in (LetGo(), planned) if early else (planned, LetGo()):
+    for mail in (LetGo("input-needed"), planned) if early else (planned, LetGo("input-needed")):
         launches.call.receive(mail)
     first, second = launches.tasks.drain()
     assert isinstance(first, LaunchAgents) and second == ReleaseWaits("input-needed")

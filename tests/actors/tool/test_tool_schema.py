@@ -98,7 +98,7 @@ def test_no_arguments_make_the_check_raise(name: str, arguments: dict[str, Any])
 
 
 def test_every_tool_describes_itself_and_refuses_unknown_properties() -> None:
-    assert set(TOOLS) - set(DEFAULT_TOOLS) == {"ls"}
+    assert set(TOOLS) - set(DEFAULT_TOOLS) == {"ls", "intercom"}
     for name, tool in TOOLS.items():
         assert tool.name == name and tool.description and tool.snippet
         assert tool.parameters["additionalProperties"] is False
