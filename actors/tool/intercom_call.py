@@ -25,8 +25,12 @@ def fault(arguments: dict[str, Any]) -> str | None:
     """Why the fields do not go together; None if they do. The rest is for the schema."""
     action = arguments.get("action")
     if action not in INTERCOM_ACTIONS:
-        return f"Unknown action: {shorten(action)}. Valid: {', '.join(INTERCOM_ACTIONS)}"
-    extra = [name for name, value in arguments.items() if name not in ("action", *_FIELDS_OF[action])]
+        return None  # the schema says which there are
+    extra = [
+        name
+        for name in ("to", "replyTo", "message")
+        if arguments.get(name) is not None and name not in _FIELDS_OF[action]
+    ]
     if extra:
         return f"Invalid params: {shorten(extra[0])} does not belong to action {action}"
     for name in _NEEDED.get(action, ()):
