@@ -8,7 +8,7 @@ so what follows the response on the wire finds the new view. All reading and wri
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple, Protocol, assert_never
+from typing import Any, Literal, Protocol, assert_never
 
 from msgspec import Struct
 
@@ -30,7 +30,6 @@ from actors.mail import (
     Ticket,
 )
 from protocol.codec import encode
-from protocol.responses import Catalogue, LoggedOut, RefreshedCatalogue, RefreshError
 
 FAILED = "the model catalogue failed"
 
@@ -44,7 +43,7 @@ class CatalogFiles(Protocol):
     def remove(self, job: int, provider: str, to: Address[CatalogMail]) -> None: ...
 
 
-class Asked(NamedTuple):
+class Asked(Struct, frozen=True):
     """A command under way."""
 
     ticket: Ticket
@@ -134,6 +133,8 @@ class Catalog(Actor[CatalogMail]):
         del self._asked[job]
 
     def _data(self, asked: Asked, aborted: bool, errors: tuple[tuple[str, str], ...]) -> Struct:
+        from protocol.responses import Catalogue, LoggedOut, RefreshedCatalogue, RefreshError
+
         models, scope = self._view.available(), list(self._view.scope())
         if asked.kind == "logout":
             return LoggedOut(asked.provider, self._view.auth_status(asked.provider), models, scope)

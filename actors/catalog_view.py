@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from msgspec import Struct
 
 from protocol.model import Model, ThinkingLevel
-from protocol.responses import AuthStatus, ScopedModel
 
 if TYPE_CHECKING:
     from actors.model.prompt import Credential
     from actors.session.surroundings import Surroundings
+    from protocol.responses import AuthStatus, ScopedModel
 
 FallbackReason = Literal["configured-provider-unsupported", "session-restore", "no-models-available"]
 

@@ -15,7 +15,7 @@ from actors.base import Address, Down
 from actors.model.attempts import NO_HINT, RequestLimits, RetryHint
 from actors.pump import Ack
 from actors.tool.table import ToolOptions
-from protocol.responses import failed, ok
+from protocol.envelope import failed, ok
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -1,11 +1,13 @@
 """The codec of the wire: lines to commands, values to lines.
 
 Promises: whatever bytes come, `read_command` returns a command or a `Rejected` that says why, in our words. The hot
-path is one typed decode; only when it fails is the line read again, untyped, to find and name the fault.
+path reads the type and then decodes that one struct: a decoder of all commands took 4 % of a start to build. Only when
+that fails is the line read again, untyped, to find and name the fault.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Annotated, Any, get_origin
 
 import msgspec
@@ -18,8 +20,20 @@ from protocol.validation import Misfit, fitted, shorten, shown
 
 __all__ = ["BadJson", "Rejected", "decode_any", "encode", "read_command", "repair_utf8"]
 
-_COMMAND: msgspec.json.Decoder[Command] = msgspec.json.Decoder(Command)
 _OPENINGS = (b"[", b"{")
+
+
+class _Typed(Struct):
+    type: str
+
+
+_TYPED = msgspec.json.Decoder(_Typed)
+
+
+@cache
+def _decoder(name: str) -> msgspec.json.Decoder[Command]:
+    """Raises `KeyError` for a command that there is not."""
+    return msgspec.json.Decoder(COMMANDS[name])
 
 
 class Rejected(Struct, frozen=True):
@@ -35,7 +49,7 @@ def read_command(line: bytes) -> Command | Rejected:
     """The command on `line` (no line feed), or why there is none. Never raises."""
     line = repair_utf8(line)
     try:
-        command = _COMMAND.decode(line)
+        command = _decoder(_TYPED.decode(line).type).decode(line)
     except RecursionError:
         return _unparsable("nested too deep")
     except Exception:

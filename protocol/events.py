@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
+from protocol.compaction import CompactionReason
 from protocol.messages import ToolCall, Usage, UserContent
 from protocol.model import Model, ThinkingLevel
 from protocol.tasks import TaskRecord
@@ -290,9 +291,6 @@ class AutoRetryEnd(Struct, rename="camel", tag_field="type", tag="auto_retry_end
     success: bool
     attempt: int
     final_error: str | UnsetType = UNSET
-
-
-CompactionReason = Literal["manual", "threshold", "overflow"]
 
 
 class CompactionStart(Struct, rename="camel", tag_field="type", tag="compaction_start"):

@@ -1,7 +1,6 @@
-"""Responses: the one record that answers a command, and the data that it may carry.
+"""Responses: the data that the answer to a command may carry, one struct per shape (`envelope` puts it into a record).
 
-Owns the envelope (built by hand: it leaves on every command) and one struct per shape of `data`. Fields that the
-contract writes as `null` are typed `... | None`; fields that it leaves out are `UNSET`.
+Fields that the contract writes as `null` are typed `... | None`; fields that it leaves out are `UNSET`.
 
 Source: contract `rpc-protocol.md`, "Commands" and "Error Handling".
 """
@@ -12,44 +11,11 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from protocol.commands import COMMAND_NAMES, QueueMode
-from protocol.events import CompactionReason, EntryJson, MessageJson
-from protocol.json_text import encode
+from protocol.compaction import CompactionParameters, CompactionStats, PlannerModel
+from protocol.events import EntryJson, MessageJson
 from protocol.model import Model, ThinkingLevel
+from protocol.state import SessionState
 from protocol.tasks import TaskQuestion, TaskRecord
-
-_MIDDLES = {name: b'"type":"response","command":"' + name.encode() + b'","success":' for name in COMMAND_NAMES}
-
-
-def _opening(id: bytes, command: str | None) -> bytes:
-    id = bytes(id)  # a `Raw` has no length
-    middle = _MIDDLES.get(command or "")
-    if middle is None:
-        named = b"" if command is None else b'"command":' + encode(command) + b","
-        middle = b'"type":"response",' + named + b'"success":'
-    return b'{"id":' + id + b"," + middle if id else b"{" + middle
-
-
-def ok(id: bytes, command: str, data: bytes | None = None) -> bytes:
-    """The record of a success. `id` is the command's raw id (`b""`: none), `data` is encoded JSON (`b"null"` is data).
-
-    The line feed is included.
-    """
-    if data is None:
-        return _opening(id, command) + b"true}\n"
-    return b"".join((_opening(id, command), b'true,"data":', data, b"}\n"))  # data may be megabytes: one copy
-
-
-def failed(
-    id: bytes, command: str | None, error: str, code: str | None = None, details: dict[str, str] | None = None
-) -> bytes:
-    """The record of a failure. `command` is `None` for a command without type; `code` and `details` make the one
-    structured error (`credential_synchronization`). The line feed is included."""
-    record = _opening(id, command) + b'false,"error":' + encode(error)
-    if code is not None:
-        record += b',"errorCode":' + encode(code) + b',"errorDetails":' + encode(details or {})
-    return record + b"}\n"
-
 
 # ---- prompts -----------------------------------------------------------------------------------------------------
 
@@ -81,32 +47,6 @@ class Released(Struct):
 
 
 # ---- state -------------------------------------------------------------------------------------------------------
-
-
-class SessionState(Struct, rename="camel"):
-    """Data of `get_state`. `pending_message_count` counts both visible queues; `session_file` is absent in memory.
-
-    The contract does not show what has a default."""
-
-    model: Model | None
-    thinking_level: ThinkingLevel
-    is_streaming: bool
-    is_compacting: bool
-    steering_mode: QueueMode
-    follow_up_mode: QueueMode
-    session_id: str
-    auto_compaction_enabled: bool
-    message_count: int
-    pending_message_count: int
-    queued_messages_paused: bool = False
-    resource_overlaps: list[Any] = []
-    session_file: str | UnsetType = UNSET
-    session_name: str | UnsetType = UNSET
-    compaction_reason: CompactionReason | Literal["branchSummary"] | UnsetType = UNSET
-    model_fallback_message: str | UnsetType = UNSET
-    model_fallback_reason: (
-        Literal["configured-provider-unsupported", "session-restore", "no-models-available"] | UnsetType
-    ) = UNSET
 
 
 class MessageList(Struct):
@@ -262,34 +202,6 @@ class LevelList(Struct):
 
 
 # ---- compaction, shell -------------------------------------------------------------------------------------------
-
-
-class CompactionStats(Struct, rename="camel"):
-    """Lines and estimated tokens; `percent_reduction` is of tokens, 0 to 100."""
-
-    lines_before: int
-    lines_deleted: int
-    lines_kept: int
-    range_count: int
-    tokens_before: int
-    tokens_after: int
-    percent_reduction: float
-
-
-class CompactionParameters(Struct):
-    """The wire's names are snake case here."""
-
-    compression_ratio: float
-    preserve_recent: int
-    query: str | UnsetType = UNSET
-
-
-class PlannerModel(Struct, rename="camel"):
-    """The model that planned a compaction, when it was not the session's own."""
-
-    provider: str
-    id: str
-    thinking_level: ThinkingLevel | UnsetType = UNSET
 
 
 class CompactionResult(Struct, rename="camel"):

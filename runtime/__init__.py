@@ -1,5 +1,6 @@
 """The process: start, wiring, settings and shutdown of `atomic`."""
 
+import gc
 import sys
 
 
@@ -9,10 +10,14 @@ def _import_msgspec_lightly() -> None:
     if "typing_extensions" in sys.modules or "msgspec" in sys.modules:
         return
     sys.modules["typing_extensions"] = None  # type: ignore[assignment]  # None makes an import fail
+    collects = gc.isenabled()
+    gc.disable()  # loading makes no garbage
     try:
         import msgspec  # noqa: F401
     finally:
         del sys.modules["typing_extensions"]
+        if collects:
+            gc.enable()
 
 
 _import_msgspec_lightly()

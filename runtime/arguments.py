@@ -6,16 +6,19 @@ sessions 8.1 and its cases 101 and 102.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-Arity = Literal["none", "one", "optional"]
+    from runtime.flags import Arity
+
 PRINT = ("-p", "--print")
 
 
-class Arguments(NamedTuple):
+class Arguments(Struct, frozen=True):
     """`flags` has each value joined to its flag with `=`; `unknown` is the first flag that nobody knows."""
 
     flags: tuple[str, ...] = ()

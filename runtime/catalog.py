@@ -7,7 +7,7 @@ is shown; it travels with the credential of each request.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
@@ -16,8 +16,6 @@ from actors.catalog_view import Choice, Defaults
 from actors.model.cloud_ambient import CLOUD_APIS
 from actors.model.url_login import basic, login_in, without_login
 from protocol.model import Model, ThinkingLevel
-from protocol.responses import AuthStatus
-from protocol.responses import ScopedModel as ToldModel
 from runtime.choose_model import NamedModel, SavedModel, choose_model, find_model
 from runtime.credentials import Credentials, no_api_key_text
 from runtime.model_patterns import ScopedModel, scoped_models
@@ -26,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from actors.model.prompt import Credential
+    from protocol.responses import AuthStatus
+    from protocol.responses import ScopedModel as ToldModel
     from runtime.models import ProviderConfig
     from runtime.stored_credentials import StoredCredential
 
@@ -40,7 +40,7 @@ class CatalogFiles(Struct, frozen=True):
     stored: Mapping[str, StoredCredential] | None
 
 
-class Flags(NamedTuple):
+class Flags(Struct, frozen=True):
     """What the command line says about models. `patterns` span the scope: `--models`, else `enabledModels`."""
 
     named: NamedModel | None = None
@@ -77,7 +77,11 @@ class LoadedCatalog:
 
     def scope(self) -> tuple[ToldModel, ...]:
         """A scoped model is shown as the catalogue has it now."""
-        found = ((self.find(model.provider, model.id) or _shown(model), level) for model, level in self._scope)
+        from protocol.responses import ScopedModel as ToldModel
+
+        found = (
+            (self.find(each.model.provider, each.model.id) or _shown(each.model), each.level) for each in self._scope
+        )
         return tuple(ToldModel(model, level or UNSET) for model, level in found if self._is_available(model))
 
     def find(self, provider: str, model_id: str) -> Model | None:
@@ -108,13 +112,15 @@ class LoadedCatalog:
             default_level=defaults.level,
             model_levels=defaults.levels,
         )
-        return choice._replace(model=_shown(choice.model)) if choice.model is not None else choice
+        return replace(choice, model=_shown(choice.model)) if choice.model is not None else choice
 
     # -- credentials
 
     def auth_status(self, provider: str) -> AuthStatus:
-        configured, source, label = self._credentials.status(provider)
-        return AuthStatus(configured, source or UNSET, label or UNSET)
+        from protocol.responses import AuthStatus
+
+        found = self._credentials.status(provider)
+        return AuthStatus(found.configured, found.source or UNSET, found.label or UNSET)
 
     def authorize(self, model: Model) -> Credential:
         credential = self._credentials.resolve(model.provider, model)

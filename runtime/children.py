@@ -12,8 +12,6 @@ import signal
 import sys
 import time
 
-from actors.shell.group import descendants
-
 MARK = "ATOMIC_RUN"
 _MAX_ROUNDS = 8  # a fork bomb could give every round a new one
 
@@ -25,6 +23,8 @@ def mark_children() -> None:
 
 def kill_descendants() -> None:
     """SIGKILL to all processes that descend from this one or carry its mark, and to what they fork meanwhile."""
+    from actors.shell.group import descendants
+
     seen: set[int] = set()
     for _ in range(_MAX_ROUNDS):
         fresh = {*descendants([os.getpid()]), *_marked(os.environ.get(MARK))} - seen

@@ -6,8 +6,9 @@ an unknown provider is never replaced without a word. Source: sessions 4.6, 4.7 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from actors.catalog_data import DEFAULT_MODELS, SCRIPTED
@@ -30,14 +31,14 @@ class ModelChoiceError(Exception):
     """A flag names a model that cannot be had: a start-up error."""
 
 
-class SavedModel(NamedTuple):
+class SavedModel(Struct, frozen=True):
     """What the entries of a session say about its model."""
 
     provider: str
     model_id: str
 
 
-class Choice(NamedTuple):
+class Choice(Struct, frozen=True):
     """A session's model and level. Without a model the level is `off`, and `reason` says why. While the reason is
     `configured-provider-unsupported`, every prompt fails with `message`; with `no-models-available` as well."""
 
@@ -47,7 +48,7 @@ class Choice(NamedTuple):
     reason: FallbackReason | None = None
 
 
-class NamedModel(NamedTuple):
+class NamedModel(Struct, frozen=True):
     """What `--provider` and `--model` name; `level` is the pattern's suffix, `warning` one line or None."""
 
     model: Model
@@ -148,9 +149,9 @@ def _restored_instead(choice: Choice, saved: SavedModel) -> Choice:
     """The choice of a session whose own model could not be had."""
     lost = f"Could not restore model {saved.provider}/{saved.model_id}."
     if choice.model is None:
-        return choice._replace(message=f"{lost} {choice.message}") if choice.reason == "no-models-available" else choice
+        return replace(choice, message=f"{lost} {choice.message}") if choice.reason == "no-models-available" else choice
     message = f"{lost} Using {choice.model.provider}/{choice.model.id}"
-    return choice._replace(message=message, reason="session-restore")
+    return replace(choice, message=message, reason="session-restore")
 
 
 def _resolve_prefixed(models: Sequence[Model], provider: str, pattern: str, rest: str) -> NamedModel:

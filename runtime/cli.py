@@ -14,15 +14,12 @@ from msgspec import Struct
 from protocol.model import THINKING_LEVELS, ThinkingLevel
 from runtime.arguments import Arguments, sort_arguments
 from runtime.config_values import shown
-from runtime.flags import build_parser
+from runtime.flags import BY_NAME, BadFlag, build_parser, flag_values
 from runtime.stdio import complain, note, say
 from runtime.unknown_keys import nearest
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser
     from collections.abc import Mapping, Sequence
-
-    from runtime.arguments import Arity
 
 MODES = ("rpc", "json", "text")
 COMPATIBLE = ("pi",)
@@ -79,17 +76,18 @@ def parse_arguments(argv: Sequence[str], env: Mapping[str, str], *, terminal: bo
 
     Source: sessions 8.1 and 8.4; rpc 1.6 for the exit code of start-up errors.
     """
-    parser = build_parser()
-    parser.error = _usage_error  # type: ignore[method-assign]
-    sorted_ = sort_arguments(argv, _arities(parser))
+    sorted_ = sort_arguments(argv, {name: flag.takes for name, flag in BY_NAME.items()})
     if sorted_.unknown is not None:
-        _stop(2, f"Unknown option: {shown(sorted_.unknown)}{_suggestion(sorted_.unknown, list(_arities(parser)))}")
-    given = vars(parser.parse_args(list(sorted_.flags)))
+        _stop(2, f"Unknown option: {shown(sorted_.unknown)}{_suggestion(sorted_.unknown, list(BY_NAME))}")
+    try:
+        given = flag_values(sorted_.flags)
+    except BadFlag as error:
+        _stop(2, str(error)[:1].upper() + str(error)[1:])
     if given.pop("help"):
         if given["mode"] in ("json", "rpc"):
-            note(parser.format_help())
+            note(build_parser().format_help())
         else:
-            say(parser.format_help(), end="")
+            say(build_parser().format_help(), end="")
         raise SystemExit(0)
     if given.pop("version"):
         say(f"atomic {program_version()}")
@@ -131,12 +129,6 @@ def program_version() -> str:
         return "0+unknown"
 
 
-def _arities(parser: ArgumentParser) -> dict[str, Arity]:
-    """Every spelling of every flag, with the values that it takes."""
-    kinds: dict[object, Arity] = {None: "one", 0: "none", "?": "optional"}
-    return {name: kinds[action.nargs] for action in parser._actions for name in action.option_strings}
-
-
 def _mode(mode: str | None, *, asked: bool) -> str:
     """`asked` tells that without a mode it is `text`. Source: rpc 6."""
     if mode is None:
@@ -153,10 +145,6 @@ def _names(value: str | None) -> tuple[str, ...] | None:
 def _suggestion(flag: str, known: list[str]) -> str:
     near = nearest(flag, known)
     return f"; did you mean {near}?" if near else "; see atomic --help"
-
-
-def _usage_error(message: str) -> NoReturn:
-    _stop(2, message[:1].upper() + message[1:])
 
 
 def _refuse_arguments(given: Arguments) -> None:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from actors.model.cloud_ambient import AMBIENT_PROVIDERS, CLOUD_APIS, ambient_source, cloud_variables
 from runtime.config_values import UnresolvedValue, is_command, missing_variables, resolve_value, shown, variable_names
@@ -51,7 +53,7 @@ class NoCredential(CredentialError):
     """No source has anything for the provider."""
 
 
-class AuthStatus(NamedTuple):
+class AuthStatus(Struct, frozen=True):
     """`source` is runtime, stored, models_json_key, models_json_command or environment; `label` names variables."""
 
     configured: bool

@@ -5,7 +5,9 @@ A model that a flag names and that cannot be had is a `ModelChoiceError`; all el
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from actors.catalog_view import Defaults
 from runtime.catalog import Flags, LoadedCatalog
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 NO_MODEL_FOR_KEY = "--api-key requires a model to be specified via --model, --provider/--model, or --models"
 
 
-class StartCatalog(NamedTuple):
+class StartCatalog(Struct, frozen=True):
     """`scripted` tells that the scripted model was named, `named` what `--model` means."""
 
     catalog: LoadedCatalog

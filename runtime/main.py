@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import os
-import signal
 import sys
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
-from actors.mail import RootMail, SignalReceived
-from runtime.cli import parse_arguments
-
 if TYPE_CHECKING:
+    from actors.mail import RootMail
     from runtime.oneshot import OneShotPlan
     from runtime.startup import Startup
     from runtime.trace_file import TraceFile
@@ -52,6 +50,8 @@ class MainThread:
 
 def main(argv: list[str] | None = None) -> int:
     """Runs `atomic`. Returns only when it could not start; otherwise the process exits by itself."""
+    gc.disable()  # until all has been loaded: nothing of that is garbage, and looking for some took 4 % of a start
+    from runtime.cli import parse_arguments
     from runtime.startup import StartupError, load
     from runtime.stdio import CANNOT_WRITE, CLOSED, complain, hold_closed_streams
     from runtime.wiring import STAMPS
@@ -134,6 +134,8 @@ def _run(startup: Startup, trace: TraceFile | None, plan: OneShotPlan | None) ->
     pump = start_pump if trace is None else start_named_pump
     House(startup, ThreadHost(trace), os.environ, pump, plan).start(address, root, sink)
     _listen(address)
+    gc.freeze()  # what lives as long as the process need not be looked at ever again
+    gc.enable()
     while root.phase != "over":
         try:
             root.receive(address.next())
@@ -148,6 +150,9 @@ def _listen(root: MainThread) -> None:
     """Any thread may take a signal, but Python runs a handler only once the main thread wakes, which nothing does then
     (seen: 4 of 10 SIGTERM while another thread starts). So the number goes through a pipe to a pump. No signal is
     blocked by mask: children would inherit it."""
+    import signal
+
+    from actors.mail import SignalReceived
     from runtime.threads import start_pump
 
     numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGINT") if hasattr(signal, name)]
@@ -164,6 +169,8 @@ def _listen(root: MainThread) -> None:
 
 
 def _read_signals(source: int, root: MainThread) -> None:
+    from actors.mail import SignalReceived
+
     while received := os.read(source, 64):
         for number in received:
             root.tell(SignalReceived(number))

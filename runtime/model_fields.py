@@ -8,7 +8,9 @@ stand in any wrong place, so only numbers, true and false are told as they are, 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from protocol.model import THINKING_LEVELS, CostTier
 from runtime.config_values import is_writable, kind_of, shown
@@ -61,7 +63,7 @@ class NotAllowed(Exception):
         self.allowed, self.inside, self.value = allowed, inside, value
 
 
-class Noted(NamedTuple):
+class Noted(Struct, frozen=True):
     """A value that counts, and what was left out of it: sentences that go behind the field's name."""
 
     value: Any

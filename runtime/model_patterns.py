@@ -7,7 +7,10 @@ before a colon in it means a level. Source: sessions 4.8.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from protocol.model import THINKING_LEVELS, Model, ThinkingLevel
 
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
 _DATED = r"(?a)-\d{8}$"  # compiled on first use, not at start
 
 
-class Match(NamedTuple):
+class Match(Struct, frozen=True):
     """`level` is the pattern's suffix; `warning` is one line about a suffix that is no level."""
 
     model: Model | None
@@ -25,7 +28,7 @@ class Match(NamedTuple):
     warning: str | None = None
 
 
-class ScopedModel(NamedTuple):
+class ScopedModel(Struct, frozen=True):
     """A model of the scope that `cycle_model` stays within; a level of its own overrides the session's."""
 
     model: Model
@@ -45,7 +48,7 @@ def parse_pattern(pattern: str, models: Sequence[Model], *, lenient: bool = Fals
         return Match(None)
     if level := as_level(suffix):
         match = parse_pattern(head, models, lenient=lenient)
-        return match._replace(level=None if match.warning else level) if match.model else match
+        return replace(match, level=None if match.warning else level) if match.model else match
     if not lenient:
         return Match(None)
     match = parse_pattern(head, models, lenient=True)

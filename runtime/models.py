@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -50,7 +50,7 @@ class ProviderConfig(Struct, frozen=True):
         return f"ProviderConfig(id={self.id!r}, base_url={self.base_url!r}, auth_header={self.auth_header})"
 
 
-class LoadedModels(NamedTuple):
+class LoadedModels(Struct, frozen=True):
     """`models` in catalogue order, available or not; `providers` are those that models.json speaks of. `faults` holds,
     for each warning, the provider that it is about, or the file. `whole` tells that the file could be read."""
 
@@ -67,7 +67,7 @@ def load_models(agent_dir: str, *, scripted: bool) -> LoadedModels:
     go to clients."""
     path = os.path.join(agent_dir, FILE)
     loaded = _loaded(path, scripted)
-    return loaded._replace(warnings=[warning.replace(FILE, path, 1) for warning in loaded.warnings])
+    return replace(loaded, warnings=[warning.replace(FILE, path, 1) for warning in loaded.warnings])
 
 
 def _loaded(path: str, scripted: bool) -> LoadedModels:
@@ -94,7 +94,7 @@ def read_models(data: bytes, *, scripted: bool) -> LoadedModels:
 
 def _unread(warning: str, scripted: bool) -> LoadedModels:
     """The built-in models alone."""
-    return merge_models({}, scripted=scripted)._replace(warnings=[warning], faults=((FILE, warning),), whole=False)
+    return replace(merge_models({}, scripted=scripted), warnings=[warning], faults=((FILE, warning),), whole=False)
 
 
 def merge_models(document: Any, *, scripted: bool) -> LoadedModels:

@@ -13,7 +13,7 @@ from actors.oneshot import Prompts
 from actors.print_outcome import Outcome, outcome_of
 from actors.print_stream import DeltaForm, Form, SnapshotForm, TextForm
 from protocol.codec import decode_any, encode
-from protocol.entries import SessionHeader
+from protocol.entry_head import SessionHeader
 from runtime.prompt_files import read_prompt_files
 
 if TYPE_CHECKING:

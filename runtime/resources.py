@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from actors.session.naming import expand_home, home_dir
 from runtime.config_values import decode_document, is_unicode, shown
@@ -22,14 +24,14 @@ CONTEXT_NAMES = ("AGENTS.override.md", "AGENTS.md", "AGENTS.MD", "CLAUDE.md", "C
 PROJECT_DIRS = (".atomic", ".pi")
 
 
-class ContextFile(NamedTuple):
+class ContextFile(Struct, frozen=True):
     """A file of instructions: its absolute path and its text, whatever its length."""
 
     path: str
     text: str
 
 
-class Resources(NamedTuple):
+class Resources(Struct, frozen=True):
     """`context_files` in the order of the prompt. The prompt texts are None where no file says them."""
 
     context_files: tuple[ContextFile, ...]

@@ -8,7 +8,10 @@ is told by its type. `null` unsets what a weaker file says. Source: sessions 6.1
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from protocol.model import THINKING_LEVELS
 from runtime.config_values import is_unicode, is_writable, kind_of, shown
@@ -47,7 +50,7 @@ class NotAllowed(Exception):
     """Says what would have been allowed."""
 
 
-class BadEntry(NamedTuple):
+class BadEntry(Struct, frozen=True):
     """`place` is where it stands, under its key."""
 
     place: str
@@ -55,14 +58,14 @@ class BadEntry(NamedTuple):
     allowed: str
 
 
-class Partly(NamedTuple):
+class Partly(Struct, frozen=True):
     """A list or an object of which some entries are bad. `value` holds the others, a list is ABSENT without any."""
 
     value: Any
     bad: list[BadEntry]
 
 
-class Key(NamedTuple):
+class Key(Struct, frozen=True):
     """`path` leads to the value inside the document; `read` gives the checked value or raises NotAllowed."""
 
     attribute: str
@@ -254,7 +257,7 @@ def model_budgets(value: Any) -> dict[str, dict[str, int]] | Partly:
             if not isinstance(read, Partly):
                 good[model] = read
                 continue
-            bad += [entry._replace(place=f"{shown(model)}.{entry.place}") for entry in read.bad]
+            bad += [replace(entry, place=f"{shown(model)}.{entry.place}") for entry in read.bad]
             good.update({model: read.value} if read.value else {})
         else:
             bad.append(BadEntry(shown(model), fields, "an object"))
@@ -276,7 +279,7 @@ def agent_overrides(value: Any) -> dict[str, dict[str, Any]] | Partly:
         elif not isinstance(fields, dict):
             bad.append(BadEntry(shown(agent), fields, "an object"))
         elif isinstance(read := _entries(fields, _agent_field), Partly):
-            bad += [entry._replace(place=f"{shown(agent)}.{entry.place}") for entry in read.bad]
+            bad += [replace(entry, place=f"{shown(agent)}.{entry.place}") for entry in read.bad]
             good.update({agent: read.value} if read.value else {})
         else:
             good[agent] = read

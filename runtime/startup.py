@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from actors.session.file import OpenedSession, SessionFileError, Stamps, new_session, open_session
 from actors.session.journal import JournalError
 from actors.session.naming import agent_dir, session_dir
-from actors.session.opening import missing_cwd
 from actors.session.surroundings import Surroundings
 from actors.tool.table import DEFAULT_TOOLS, Tool, builtin_tools
 from runtime.choose_model import ModelChoiceError
@@ -133,6 +132,8 @@ def _open_first(options: Options, stamps: Stamps, cwd: str, directory: str, chos
     opened = open_session(path, stamps, cwd)
     stored = opened.header.cwd
     if stored and not os.path.isdir(stored):
+        from actors.session.opening import missing_cwd
+
         opened.journal.close()
         raise SessionFileError(missing_cwd(stored, path, cwd))
     return opened if stored else replace(opened, header=replace(opened.header, cwd=cwd))

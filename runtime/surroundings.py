@@ -109,9 +109,9 @@ class SurroundingsReader:
         """A flag takes the place of the file of its kind."""
         options = self._options
         if options.system_prompt is not None:
-            resources = resources._replace(system_prompt=options.system_prompt)
+            resources = replace(resources, system_prompt=options.system_prompt)
         if options.append_system_prompt:
-            resources = resources._replace(append_system_prompt="\n\n".join(options.append_system_prompt))
+            resources = replace(resources, append_system_prompt="\n\n".join(options.append_system_prompt))
         return resources
 
     def made(

@@ -11,7 +11,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -21,7 +21,6 @@ from actors.base import Address, Child, StartPump
 from actors.catalog import Catalog
 from actors.catalog_view import Inherited
 from actors.clock import Clock
-from actors.image_fitter import ImageFitter
 from actors.intake import Intake
 from actors.mail import (
     AgentPlan,
@@ -51,28 +50,15 @@ from actors.mail import (
     Woke,
     WriterMail,
 )
-from actors.model.actor import ModelCall
-from actors.model.dialects import http_error_text, reader_for
-from actors.model.stream import StreamOpener
 from actors.preferences import Preferences
 from actors.session.actor import Session
 from actors.session.compaction_files import DiskFiles
-from actors.session.compaction_work import CompactionWorker
 from actors.session.desk import SessionDesk
-from actors.session.exporting import Exporter
 from actors.session.file import OpenedSession, Stamps, read_session
-from actors.session.opening import Opener
 from actors.session.queue import Queue
 from actors.session.services import Modes, Services, inheriting
-from actors.shell.actor import Shell
 from actors.shell.desk import ShellDesk
-from actors.shell.environment import shell_environment
-from actors.shell.launch import ProcessLauncher
-from actors.shell.spill import Spill
-from actors.tool.actor import RunningTool, ToolCall
 from actors.tool.desk import MutationDesk
-from actors.tool.launch import ToolLauncher
-from actors.tool.schema import check_arguments
 from actors.writer import Writer
 from protocol.model import Model, ThinkingLevel
 from runtime.catalog_files import PumpedFiles
@@ -86,11 +72,20 @@ from runtime.threads import ThreadHost
 from runtime.uuid7 import uuid7
 
 if TYPE_CHECKING:
+    from actors.mail import Ticket
+    from actors.model.stream import StreamOpener
     from actors.model.transport import Transport, TransportSettings
+    from actors.session.desk import Target
+    from actors.session.exporting import ExportPlan
     from actors.session.surroundings import Surroundings
+    from actors.shell.launch import ProcessLauncher
+    from actors.shell.spill import Spill
     from actors.task.child_road import ChildRoad
     from actors.task.launch import CommandLauncher
     from actors.task.worktree import Worktrees
+    from actors.tool.actor import RunningTool
+    from actors.tool.table import Tool
+    from protocol.commands import WithImages
     from protocol.tasks import TaskRef
     from runtime.oneshot import OneShotPlan
 
@@ -120,7 +115,6 @@ class Shared(Struct, frozen=True):
     clock: Address[ClockMail]
     catalog: Address[CatalogMail]
     mutations: Address[MutationDeskMail]
-    tools: ToolLauncher
 
 
 class House:
@@ -140,11 +134,7 @@ class House:
         self._host = host
         self._env = env
         self._pump = pump
-        settings = startup.settings
         self._transport = _LazyTransport(startup.settings)
-        self._streams = StreamOpener(pump, self._transport.get, now_ms)
-        self._opener = Opener(pump, STAMPS, startup.directory, startup.cwd, startup.reader.read)
-        self._processes = ProcessLauncher(pump, settings.shell_path, settings.shell_command_prefix, _which)
         self._tools = startup.tools
 
     def start(self, root: Child[RootMail], actor: Root, sink: StdoutSink) -> None:
@@ -168,10 +158,7 @@ class House:
         mutations: Child[MutationDeskMail] = host.start(MutationDesk(), "mutations", root, "mutation desk")
         shell_desk = ShellDesk(writer, root, partial(self._start_shell, writer))
         shells: Child[ShellDeskMail] = host.start(shell_desk, "shells", root, "shell desk")
-        tools = ToolLauncher(
-            self._pump, shells, time.monotonic, _spill, settings.shell_path, settings.shell_command_prefix
-        )
-        shared = Shared(writer, shells, preferences, clock, catalog, mutations, tools)
+        shared = Shared(writer, shells, preferences, clock, catalog, mutations)
         services = partial(self._services, shared)
         modes: Modes = {"steering": settings.steering_mode, "followUp": settings.follow_up_mode}
         desk_actor = SessionDesk(
@@ -180,7 +167,7 @@ class House:
             writer,
             root,
             partial(self._start_session, services),
-            self._opener.open,
+            self._open_session,
             now_ms,
             complain,
         )
@@ -189,7 +176,7 @@ class House:
         if self._one_shot is not None:
             intake = one_shot
         else:
-            fitter = ImageFitter(self._pump).start if settings.auto_resize_images else None
+            fitter = self._fit_images if settings.auto_resize_images else None
             intake = host.start(Intake(writer, desk, root, fitter), "intake", root, "intake")
             writer_actor.connect(intake)
         shell_desk.connect(intake)
@@ -243,19 +230,19 @@ class House:
             start_queue=self._start_queue,
             start_model_call=partial(self._start_model_call, shared.clock),
             start_task_desk=partial(self._start_task_desk, shared),
-            start_tool_call=partial(self._start_tool_call, shared.mutations, shared.tools),
+            start_tool_call=partial(self._start_tool_call, shared.mutations, shared.shells),
             now=now_ms,
             uuid4=STAMPS.uuid4,
             catalog=self._startup.catalog.catalog,
             tools=self._tools,
-            check_arguments=check_arguments,
+            check_arguments=_check_arguments,
             surroundings=self._startup.surroundings,
             load_surroundings=SurroundingsPump(self._pump, self._startup.reader).load,
-            export=Exporter(self._pump, self._startup.cwd, os.path.expanduser("~")).start,
+            export=self._export,
             environment=self._environment,
             complain=complain,
             reopen=_reread,
-            work=CompactionWorker(self._pump).start,
+            work=self._work,
             compaction_files=DiskFiles(now_ms, STAMPS.uuid7),
             defaults=start_defaults(settings),
             name=self._startup.options.name,
@@ -280,17 +267,28 @@ class House:
     def _start_model_call(
         self, clock: Address[ClockMail], request: ModelRequest, session: Address[SessionMail]
     ) -> Child[ModelCallMail]:
+        from actors.model.actor import ModelCall
+        from actors.model.dialects import http_error_text
+
         call = ModelCall(request, session, self._streams.open, _reader, http_error_text, clock, _chance)
         return self._host.start(call, f"model-call-{request.call}", session, request.call)
 
     def _start_tool_call(
         self,
         mutations: Address[MutationDeskMail],
-        tools: ToolLauncher,
+        shells: Address[ShellDeskMail],
         request: ToolRequest,
         session: Address[SessionMail],
         supervisor: Address[SubagentMail] | None = None,
     ) -> Child[ToolCallMail]:
+        """`shells` takes what a command leaves running."""
+        from actors.tool.actor import ToolCall
+        from actors.tool.launch import ToolLauncher
+
+        settings = self._startup.settings
+        tools = ToolLauncher(
+            self._pump, shells, time.monotonic, _spill, settings.shell_path, settings.shell_command_prefix
+        )
         start = self._plan_subagents if request.parent is not None else tools.start
         call = ToolCall(request, session, mutations, start, supervisor)
         return self._host.start(call, f"tool-call-{request.call}", session, request.call)
@@ -377,15 +375,12 @@ class House:
         offered = {name: known[name] for name in plan.tools}
         if "subagent" in offered:
             offered["subagent"] = looking_tool(self._startup.reader.agents)
-        tools = ToolLauncher(
-            self._pump, road, time.monotonic, _spill, settings.shell_path, settings.shell_command_prefix
-        )
         given = replace(
             self._services(shared, road),
             writer=road,
             shells=road,
             start_task_desk=None,
-            start_tool_call=partial(self._start_tool_call, shared.mutations, tools, supervisor=subagent),
+            start_tool_call=partial(self._start_tool_call, shared.mutations, road, supervisor=subagent),
             catalog=plan.parent.catalog,
             defaults=plan.parent.defaults,
             tools=offered,
@@ -399,14 +394,52 @@ class House:
         return self._host.start(Session(CHILD_KEY, opened, given, modes), "subagent-session", subagent, CHILD_KEY)
 
     def _start_shell(self, writer: Address[WriterMail], run: RunBash, desk: Address[ShellDeskMail]) -> Child[ShellMail]:
+        from actors.shell.actor import Shell
+
         shell = Shell(run.ticket, run.plan, run.home, desk, writer, self._processes.start, _spill, now_ms)
         return self._host.start(shell, f"shell-{run.ticket.serial}", desk, run.ticket.serial)
 
-    # -- ports
+    # -- ports, which load what they use when they are first asked
+
+    @cached_property
+    def _streams(self) -> StreamOpener:
+        from actors.model.stream import StreamOpener
+
+        return StreamOpener(self._pump, self._transport.get, now_ms)
+
+    @cached_property
+    def _processes(self) -> ProcessLauncher:
+        from actors.shell.launch import ProcessLauncher
+
+        settings = self._startup.settings
+        return ProcessLauncher(self._pump, settings.shell_path, settings.shell_command_prefix, _which)
+
+    def _open_session(self, number: int, target: Target, desk: Address[SessionDeskMail]) -> None:
+        from actors.session.opening import Opener
+
+        startup = self._startup
+        Opener(self._pump, STAMPS, startup.directory, startup.cwd, startup.reader.read).open(number, target, desk)
+
+    def _fit_images(self, serial: int, command: WithImages, intake: Address[IntakeMail]) -> None:
+        from actors.image_fitter import ImageFitter
+
+        ImageFitter(self._pump).start(serial, command, intake)
+
+    def _export(self, ticket: Ticket, plan: ExportPlan, session: Address[SessionMail]) -> None:
+        from actors.session.exporting import Exporter
+
+        Exporter(self._pump, self._startup.cwd, os.path.expanduser("~")).start(ticket, plan, session)
+
+    def _work(self, job: int, task: Callable[[], Any], session: Address[SessionMail]) -> None:
+        from actors.session.compaction_work import CompactionWorker
+
+        CompactionWorker(self._pump).start(job, task, session)
 
     def _environment(
         self, session_id: str, session_file: str | None, model: Model | None, level: ThinkingLevel
     ) -> Mapping[str, str]:
+        from actors.shell.environment import shell_environment
+
         return shell_environment(
             {**self._env, **dict(self._startup.settings.child_variables)},
             agent_bin=os.path.join(self._startup.agent_dir, "bin"),
@@ -456,6 +489,8 @@ def _chance() -> float:
 
 
 def _reader(request: ModelRequest) -> Any:
+    from actors.model.dialects import reader_for
+
     return reader_for(request.model, now_ms())
 
 
@@ -471,6 +506,8 @@ def _reread(opened: OpenedSession) -> OpenedSession:
 
 def _spill(session_id: str) -> Spill:
     import tempfile
+
+    from actors.shell.spill import Spill
 
     uid = os.getuid() if hasattr(os, "getuid") else 0
     return Spill(tempfile.gettempdir(), session_id, uid, lambda: os.urandom(8).hex())
@@ -494,6 +531,12 @@ def _sweep_logs() -> None:
     from actors.task.housekeeping import sweep_logs
 
     sweep_logs(tempfile.gettempdir(), os.getuid() if hasattr(os, "getuid") else 0, time.time())
+
+
+def _check_arguments(tool: Tool, arguments: dict[str, Any]) -> str | None:
+    from actors.tool.schema import check_arguments
+
+    return check_arguments(tool, arguments)
 
 
 def _which(name: str) -> str | None:

@@ -5,8 +5,10 @@ Pure. A model's explicit `compat` keys win; the rest is told from the provider's
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from actors.model.prompt import RequestOptions
 from protocol.model import Model
@@ -14,7 +16,7 @@ from protocol.model import Model
 _MAX_CACHE_KEY = 64
 
 
-class _Host(NamedTuple):
+class _Host(Struct, frozen=True):
     """A provider, told by its name or by the end of its host name, and the switches that differ from OpenAI's."""
 
     provider: str

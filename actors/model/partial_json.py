@@ -7,7 +7,6 @@ so that it can be encoded again wherever it is put.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
@@ -85,6 +84,8 @@ def _strict(text: str) -> Any:
         return msgspec.json.decode(text)
     except (ValueError, RecursionError):
         # msgspec refuses lone surrogates, which a tool has to see in order to refuse them by name.
+        import json
+
         return json.loads(text, parse_constant=_refuse, parse_float=_finite)
 
 

@@ -7,7 +7,8 @@ urllib.parse, whose import takes 3 ms that the first prompt would wait for.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+
+from msgspec import Struct
 
 # RFC 3986: user information ends at the last @ before the path; an IPv6 address stands in brackets.
 _URL = re.compile(
@@ -23,7 +24,7 @@ class BadUrl(ValueError):
     """The text is for the user."""
 
 
-class Endpoint(NamedTuple):
+class Endpoint(Struct, frozen=True):
     """What a socket is connected to, and by which scheme. `host` is ASCII, without brackets."""
 
     scheme: str
@@ -41,7 +42,7 @@ class Endpoint(NamedTuple):
         return _bracketed(self.host) if self.port == _PORTS[self.scheme] else self.name
 
 
-class Proxy(NamedTuple):
+class Proxy(Struct, frozen=True):
     """`user` and `password` are None without user information in the URL, and are never shown."""
 
     endpoint: Endpoint
@@ -66,7 +67,7 @@ class Proxy(NamedTuple):
         return (("proxy-authorization", "Basic " + b2a_base64(pair, newline=False).decode()),)
 
 
-class Route(NamedTuple):
+class Route(Struct, frozen=True):
     """`target` is path and query, percent-encoded where HTTP wants it."""
 
     origin: Endpoint

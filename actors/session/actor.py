@@ -65,7 +65,7 @@ from actors.session.services import Modes, Services
 from actors.session.side_call import SideCalls
 from actors.session.task_side import TaskSide
 from protocol.codec import encode
-from protocol.events import CompactionReason
+from protocol.compaction import CompactionReason
 from protocol.model import Model, ThinkingLevel
 from protocol.tasks import YieldReason
 
@@ -152,7 +152,7 @@ class Session(Actor[SessionMail]):
             AgentMessaged: self.tasks.messaged,
             TaskResponse: self.tasks.answered,
             TasksClosed: self.tasks.closed,
-            SurroundingsLoaded: self.requests.slash.loaded,
+            SurroundingsLoaded: lambda mail: self.requests.slash.loaded(mail),
             Exported: self.requests.state.exported,
             CompactionWorked: self.compactor.worked,
             Tick: self._wake,

@@ -9,11 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from actors.session.journal import JournalError
-from actors.session.session_summary import due_summary, one_line
-from actors.session.side_call import SideCall, SideOutcome
 
 if TYPE_CHECKING:
     from actors.session.actor import Session
+    from actors.session.side_call import SideCall, SideOutcome
 
 
 class Background:
@@ -23,6 +22,8 @@ class Background:
 
     def begin(self) -> None:
         """The session has become idle."""
+        from actors.session.session_summary import due_summary
+
         session, setting = self._session, self._session.setting
         wanted = (
             setting.surroundings.session_summary and not session.leaving and session.history.header.internal is not True
@@ -38,6 +39,8 @@ class Background:
             self._call.cancel()
 
     def _ended(self, through_id: str, outcome: SideOutcome) -> None:
+        from actors.session.session_summary import one_line
+
         self._call = None
         line = one_line(outcome.text)
         if outcome.reply.stop_reason in ("error", "aborted") or not line:

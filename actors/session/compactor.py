@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, Any
 from msgspec import UNSET, Raw, Struct
 
 from actors.mail import CompactionWorked, Ticket
-from actors.session.compaction.boundary import Boundary
-from actors.session.compaction.ladder import NOTHING_LEFT, TOO_SMALL
 from actors.session.compaction.parameters import Wish
 from actors.session.compaction.triggers import MID_TURN_CANCELLED, GivenUp, Trigger, hard_limit_error
-from actors.session.compaction_run import CompactionRun, Found
 from actors.session.context import context_message
 from actors.session.fallback import Place
 from actors.session.journal import JournalError
 from actors.session.provider_view import shown_message
-from protocol.events import CompactionEnd, CompactionReason, CompactionStart
-from protocol.model import Model
+from protocol.compaction import CompactionReason
+from protocol.events import CompactionEnd, CompactionStart
 
 if TYPE_CHECKING:
     from actors.session.actor import Session
+    from actors.session.compaction.boundary import Boundary
+    from actors.session.compaction_run import CompactionRun, Found
+    from protocol.model import Model
 
 CANCELLED = "Compaction cancelled"
 
@@ -129,6 +129,8 @@ class Compactor:
     def _start(
         self, trigger: Trigger, model: Model, explicit: Wish, then: Callable[[Ended], None], tickets: list[Ticket]
     ) -> None:
+        from actors.session.compaction_run import CompactionRun
+
         session, setting = self._session, self._session.setting
         self._last += 1
         run = CompactionRun(session, trigger, Place(model, setting.level), self._work, self._found)
@@ -141,6 +143,8 @@ class Compactor:
         self._session.services.work(self._last, task, self._session.me)
 
     def _found(self, found: Found) -> None:
+        from actors.session.compaction.ladder import NOTHING_LEFT, TOO_SMALL
+
         job = self._job
         assert job is not None
         if found.complaint:
@@ -184,6 +188,8 @@ class Compactor:
         self, job: _Job, result: bytes | None, error: str | None, *, aborted: bool = False, goes_on: bool = False
     ) -> None:
         """`error` beside a `result` is the hard limit's, which is told as it stands."""
+        from actors.session.compaction.ladder import TOO_SMALL
+
         self._job = None
         trigger = job.trigger
         told = error if error is None or result is not None else trigger.failure(error)

@@ -8,6 +8,7 @@ tail without loss. Pure. Source: `sessions.md` 1.8.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import UNSET, Struct
 
@@ -20,7 +21,9 @@ from actors.session.tree import Entry, Tree
 from protocol.codec import BadJson, decode_any, encode
 from protocol.messages import BranchSummaryMessage, CustomMessage, Message
 from protocol.model import THINKING_LEVELS, ThinkingLevel
-from protocol.responses import ContextUsage
+
+if TYPE_CHECKING:
+    from protocol.responses import ContextUsage
 
 BOUNDARY = "compaction"
 STRATEGY = "verbatim-lines"

@@ -54,7 +54,6 @@ from actors.session.services import Modes
 from actors.session.surroundings import Surroundings
 from protocol import commands as c
 from protocol.codec import encode
-from protocol.responses import Cancelled, Forked
 
 CLOSING = "atomic is shutting down"
 TWICE_WITHIN_MS = 60_000
@@ -219,6 +218,8 @@ class SessionDesk(Actor[SessionDeskMail]):
             self._open(Target("import", slot.opened, path=path, destination=destination, cwd=cwd))
 
     def _fork(self, mail: ForkReady) -> None:
+        from protocol.responses import Forked
+
         slot = self._slots.get(self._current)
         if self._replacement is None or not self._is_open(mail.ticket.serial) or slot is None:
             return
@@ -274,6 +275,8 @@ class SessionDesk(Actor[SessionDeskMail]):
         self._answer(self._replacement.ticket.ok(self._replacement.data))
 
     def _reloaded(self, serial: int, error: str | None) -> None:
+        from protocol.responses import Cancelled
+
         if error is not None:
             self._refuse_this(serial, error)
         elif self._replacement is not None and self._is_open(serial):

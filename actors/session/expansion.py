@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import UNSET, Struct
 
-from protocol.responses import SlashCommand, SourceInfo
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from protocol.responses import SlashCommand
 
 Location = Literal["user", "project", "path"]
 SKILL_PREFIX = "/skill:"
@@ -257,6 +257,8 @@ def _number(digits: str) -> int:
 def _command(
     name: str, source: Literal["prompt", "skill"], description: str, path: str, origin: Origin
 ) -> SlashCommand:
+    from protocol.responses import SlashCommand, SourceInfo
+
     return SlashCommand(
         name=name,
         source=source,

@@ -21,7 +21,7 @@ from actors.session.export_parts import pretty
 from actors.session.stats import session_stats
 from actors.session.tree import Tree
 from protocol.codec import encode
-from protocol.entries import EntryHead
+from protocol.entry_head import EntryHead
 from protocol.responses import SessionStats
 
 if TYPE_CHECKING:

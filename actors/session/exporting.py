@@ -12,7 +12,7 @@ from actors.session.tree import Entry, Tree
 
 if TYPE_CHECKING:
     from actors.model.prompt import ToolSpec
-    from protocol.entries import EntryHead
+    from protocol.entry_head import EntryHead
 
 
 class ExportPlan(Struct, frozen=True):

@@ -40,7 +40,7 @@ from actors.session.reading import (
 )
 from actors.session.tree import Entry
 from protocol.codec import encode
-from protocol.entries import EntryHead, SessionHeader, WorkflowStage
+from protocol.entry_head import EntryHead, SessionHeader, WorkflowStage
 
 __all__ = [
     "OpenedSession",

@@ -15,9 +15,8 @@ from msgspec import UNSET, Struct
 from actors.session.stored import message_head, read_message, text_of
 from actors.session.tree import Entry, Tree, fresh_id
 from protocol.codec import decode_any, encode
-from protocol.entries import EntryHead, WorkflowStage
+from protocol.entry_head import EntryHead, WorkflowStage
 from protocol.messages import UserMessage
-from protocol.responses import ForkMessage
 
 INVALID_FORK = "Invalid entry ID for forking"
 NO_LEAF = "Cannot clone session: no current entry selected"
@@ -75,6 +74,8 @@ class ForkTexts:
 
     def data(self, tree: Tree) -> bytes:
         """Data of `get_fork_messages`, as JSON."""
+        from protocol.responses import ForkMessage
+
         for entry in islice(tree.entries, self._read, None):
             if text := user_text(entry):
                 self._told.append(encode(ForkMessage(entry.head.id, text)))

@@ -22,8 +22,6 @@ from actors.mail import (
     SetQueueMode,
 )
 from actors.session.file import SessionFileError
-from actors.session.fork_plan import plan_fork
-from actors.session.forking import InvalidFork
 
 if TYPE_CHECKING:
     from actors.session.actor import Session
@@ -46,6 +44,9 @@ class HandOver:
         return self._retiring or self._reload is not None
 
     def describe_fork(self, mail: DescribeFork) -> None:
+        from actors.session.fork_plan import plan_fork
+        from actors.session.forking import InvalidFork
+
         try:
             plan = plan_fork(self._session.history, mail.entry_id, self._session.services.uuid4)
         except InvalidFork as refused:

@@ -18,7 +18,7 @@ from actors.session.stats import Tally
 from actors.session.tree import Tree
 from actors.session.turn import Said
 from protocol.codec import encode
-from protocol.entries import message_line, read_entry
+from protocol.entry_head import message_line, read_entry
 from protocol.messages import AssistantMessage, CustomMessage, Message
 
 

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from protocol.entries import read_entry
+from protocol.entry_head import read_entry
 
 _MESSAGE_TYPES = ("message", "custom_message")
 _FLAGS = os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)

@@ -15,7 +15,7 @@ from msgspec import Raw
 
 from actors.session.tree import fresh_id
 from protocol.codec import BadJson, encode
-from protocol.entries import read_entry
+from protocol.entry_head import read_entry
 from protocol.json_text import decode_slowly, raw_members
 from protocol.validation import shown
 

@@ -13,19 +13,17 @@ from typing import TYPE_CHECKING, Any
 from msgspec import UNSET, Struct
 
 from actors.mail import Ticket
-from actors.session.branch_summary import stored_summary, summary_request, touched_files
 from actors.session.journal import JournalError
-from actors.session.side_call import SideCall, SideOutcome
 from actors.session.tree import Entry
-from actors.session.tree_move import Destination, destination, left_behind
 from protocol.commands import NavigateOptions, NavigateTree
-from protocol.entries import BranchSummaryDetails
 from protocol.events import SummarizationRetryAttemptStart
 from protocol.messages import Usage
-from protocol.responses import Navigated
 
 if TYPE_CHECKING:
     from actors.session.actor import Session
+    from actors.session.side_call import SideCall, SideOutcome
+    from actors.session.tree_move import Destination
+    from protocol.entries import BranchSummaryDetails
 
 BUSY_TREE = "Wait for the current response to finish before navigating the session tree."
 NO_MODEL = "No model available for summarization"
@@ -65,6 +63,8 @@ class Navigation:
         return self._call is not None
 
     def begin(self, ticket: Ticket, command: NavigateTree) -> None:
+        from actors.session.tree_move import destination, left_behind
+
         tree, options = self._history.tree, command.options
         target = tree.get(command.target_id)
         if self._session.busy:
@@ -87,6 +87,8 @@ class Navigation:
 
     def _stay(self, ticket: Ticket, command: NavigateTree) -> None:
         """The target is the leaf: there is nothing to leave, and only a label to set."""
+        from protocol.responses import Navigated
+
         try:
             self._label(command.target_id, command.options)
         except JournalError as error:
@@ -96,6 +98,8 @@ class Navigation:
         self._outbox.ok(ticket, Navigated(False))
 
     def _start(self, move: _Move) -> None:
+        from actors.session.branch_summary import summary_request
+
         setting = self._session.setting
         if not move.options.summarize:
             self._finish(move, None)
@@ -112,6 +116,9 @@ class Navigation:
             self._call = self._session.side_calls.start(request, lambda outcome: self._ended(move, outcome), _ATTEMPT)
 
     def _ended(self, move: _Move, outcome: SideOutcome) -> None:
+        from actors.session.branch_summary import stored_summary, touched_files
+        from protocol.responses import Navigated
+
         self._call = None
         if outcome.aborted:
             self._outbox.ok(move.ticket, Navigated(True, aborted=True))
@@ -124,6 +131,8 @@ class Navigation:
             self._finish(move, _Summary(stored_summary(outcome.text, files), files, outcome.reply.usage))
 
     def _finish(self, move: _Move, summary: _Summary | None) -> None:
+        from protocol.responses import Navigated
+
         try:
             self._record(move, summary)
         except JournalError as error:

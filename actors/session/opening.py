@@ -23,7 +23,7 @@ from actors.session.forking import inherited_workflow
 from actors.session.journal import JournalError
 from actors.session.surroundings import Surroundings
 from actors.session.tree import Entry
-from protocol.entries import WorkflowStage, read_entry
+from protocol.entry_head import WorkflowStage, read_entry
 
 
 class Opener:

@@ -9,10 +9,10 @@ from msgspec import Struct
 from actors.base import Address
 from actors.mail import Record, Ticket, Write, WriterMail
 from protocol.codec import encode
-from protocol.responses import Accepted, Disposition
 
 if TYPE_CHECKING:
     from actors.pump import Ack
+    from protocol.responses import Disposition
 
 
 class Outbox:
@@ -36,6 +36,8 @@ class Outbox:
 
     def accepted(self, ticket: Ticket, disposition: Disposition) -> None:
         """A prompt, steering message or follow-up was taken; how, is told to clients of pi alone."""
+        from protocol.responses import Accepted
+
         self.ok(ticket, Accepted(disposition) if self._pi_compat else None)
 
     def record(self, record: Record) -> None:

@@ -24,10 +24,10 @@ from actors.mail import (
 from actors.session.turn import Injected, Said, said
 from protocol.events import QueueUpdate
 from protocol.messages import UserMessage
-from protocol.responses import QueuedTexts, Released
 
 if TYPE_CHECKING:
     from actors.session.actor import Session
+    from protocol.responses import QueuedTexts, Released
 
 
 class QueueSide:
@@ -129,6 +129,8 @@ def _steering(view: QueueView) -> int:
 
 
 def _queue_data(mail: QueueChanged) -> QueuedTexts | Released | None:
+    from protocol.responses import QueuedTexts, Released
+
     if mail.cleared is not None:
         return QueuedTexts(list(mail.cleared.steering), list(mail.cleared.follow_up))
     return None if mail.released is None else Released(mail.released)

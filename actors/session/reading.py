@@ -17,7 +17,7 @@ from msgspec import Struct
 from actors.session.migrate import CURRENT, BadVersion, migrate, version_of
 from actors.session.tree import Entry
 from protocol.codec import BadJson, decode_any, encode, repair_utf8
-from protocol.entries import EntryHead, read_entry
+from protocol.entry_head import EntryHead, read_entry
 
 _CHUNK = 1 << 20
 _PADDING = b" \t\r\0"

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from actors.session.fallback import Place
     from actors.session.file import OpenedSession
     from actors.tool.table import Tool
-    from protocol.events import CompactionReason
+    from protocol.compaction import CompactionReason
 
 Modes = Mapping[QueueKind, QueueMode]
 

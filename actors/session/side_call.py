@@ -10,20 +10,21 @@ Source: `sessions.md` 2.5, 2.8 and 2.12.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
 from actors.base import Address, Child
 from actors.mail import Arm, CancelCall, ModelCallMail, ModelRequest, ReplyEnded, SessionMail, Tick
-from actors.model.prompt import ModelPrompt, RequestOptions
 from actors.session.loop import Setting
 from actors.session.outbox import Outbox
 from actors.session.services import Services
-from actors.session.side_retry import SideSeries
 from protocol.events import SummarizationRetryAttemptStart
 from protocol.messages import AssistantMessage, TextContent, Usage, UserMessage
 from protocol.model import Model, ThinkingLevel
+
+if TYPE_CHECKING:
+    from actors.session.side_retry import SideSeries
 
 SIDE_TICK = "side-"
 
@@ -115,6 +116,8 @@ class SideCalls:
     ) -> SideCall:
         """Asks. `ended` hears the outcome, once, in a later mail or in `cancel`. `attempt_start` is the event that goes
         before each retry; without it the client hears nothing of retries."""
+        from actors.session.side_retry import SideSeries
+
         call = SideCall(self, request, ended, SideSeries(attempt_start))
         self._ask(call)
         return call
@@ -161,6 +164,8 @@ class SideCalls:
     # -- what is to be done
 
     def _ask(self, call: SideCall) -> None:
+        from actors.model.prompt import ModelPrompt, RequestOptions
+
         request = call.request
         message = UserMessage([TextContent(request.text)], self._services.now())
         options = RequestOptions(

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from functools import cache
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
@@ -16,9 +17,11 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from actors.session.context import ContextMessage
 from actors.session.tree import Tree
 from protocol.codec import BadJson, decode_any
-from protocol.entries import EntryHead
+from protocol.entry_head import EntryHead
 from protocol.messages import AssistantMessage, TextContent
-from protocol.responses import ContextUsage, SessionStats, TokenTotals
+
+if TYPE_CHECKING:
+    from protocol.responses import ContextUsage, SessionStats
 
 LARGEST = 2**53  # the largest count that a double tells exactly; a request never has more
 _TOKENS = ("input", "output", "cacheRead", "cacheWrite")
@@ -42,8 +45,9 @@ class _Counted(Struct, rename="camel"):
     usage: _Spent | None = None
 
 
-_MESSAGE = msgspec.json.Decoder(_Counted)
-_SPENT = msgspec.json.Decoder(_Spent)
+@cache
+def _decoder() -> msgspec.json.Decoder[_Counted]:
+    return msgspec.json.Decoder(_Counted)
 
 
 class Tally:
@@ -60,6 +64,8 @@ class Tally:
 
     def stats(self, tree: Tree, session_id: str, file: str | None, context_usage: ContextUsage | None) -> SessionStats:
         """Data of `get_session_stats`: messages by role, tokens, and US dollars."""
+        from protocol.responses import SessionStats, TokenTotals
+
         for entry in islice(tree.entries, self._counted, None):
             self._add(entry.head)
         self._counted = len(tree.entries)
@@ -127,7 +133,7 @@ def _counted(raw: Raw | UnsetType) -> _Counted:
     if raw is UNSET:
         return _Counted()
     try:
-        return _MESSAGE.decode(raw)
+        return _decoder().decode(raw)
     except Exception:
         return _counted_slowly(_object(raw))
 
@@ -142,7 +148,7 @@ def _counted_slowly(stored: dict[str, Any]) -> _Counted:
 
 def _spent(raw: Raw) -> _Spent:
     try:
-        return _SPENT.decode(raw)
+        return msgspec.json.decode(raw, type=_Spent)
     except Exception:
         return _spent_slowly(_object(raw))
 

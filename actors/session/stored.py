@@ -7,6 +7,7 @@ value. The file itself is never changed. Source: `sessions.md` 1.8 step 5.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -56,7 +57,12 @@ _ORDINARY = tuple(
     for opening in (b"[", b'"')
 )
 _HEAD = msgspec.json.Decoder(MessageHead)
-_MESSAGE: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)
+
+
+@cache
+def _any_message() -> msgspec.json.Decoder[Message]:
+    """Made with the first message that is read: a start with an empty session needs none."""
+    return msgspec.json.Decoder(Message)
 
 
 def message_head(raw: bytes | Raw) -> MessageHead:
@@ -87,7 +93,7 @@ def with_content(raw: bytes, head: MessageHead) -> bytes:
 def read_message(raw: bytes, timestamp: int = 0) -> Message:
     """The message `raw`, whose role is known. `timestamp` (ms) stands in for a missing one."""
     try:
-        return _MESSAGE.decode(raw)
+        return _any_message().decode(raw)
     except Exception:
         return _read_slowly(decode_any(raw), timestamp)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
 from actors.session.provider_view import shown_message
 from protocol.codec import encode
@@ -22,7 +23,9 @@ from protocol.messages import (
     ToolCall,
     Usage,
 )
-from protocol.responses import ContextUsage
+
+if TYPE_CHECKING:
+    from protocol.responses import ContextUsage
 
 IMAGE_UNITS = 4800
 _BOUNDARY = "compaction"
@@ -75,6 +78,8 @@ def estimate_tokens(messages: Iterable[Message]) -> int:
 def context_usage(messages: Sequence[Message], context_window: int) -> ContextUsage | None:
     """What `get_session_stats` tells of the context; `None` without a window. Unknown from a compaction until the next
     good reply."""
+    from protocol.responses import ContextUsage
+
     if context_window <= 0:
         return None
     for message in reversed(messages):

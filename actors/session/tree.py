@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from msgspec import Struct
 
 from protocol.codec import encode
-from protocol.entries import EntryHead
+from protocol.entry_head import EntryHead
 from protocol.tree_json import tree_data
 
 _ROOT = -1

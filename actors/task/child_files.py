@@ -24,7 +24,7 @@ from actors.task.git import GitFailed
 from actors.task.housekeeping import clean_artifacts
 from actors.task.worktree import Checkout, Worktrees
 from protocol.codec import encode
-from protocol.entries import read_entry
+from protocol.entry_head import read_entry
 
 FOLDER, ARTIFACTS = "subagents", "subagent-artifacts"
 

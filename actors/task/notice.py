@@ -16,8 +16,8 @@ from protocol import tasks as t
 INTENT, ACK, MESSAGE = "task-completion-intent", "task-completion-ack", "task-completion"
 TITLE_CHARS, EXCERPT_CHARS, PREVIEW_CHARS = 240, 8000, 200
 EXCERPT_CUT = "[Result excerpt truncated]"
-_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
-_CONTROLS_IN_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]+")
+_CONTROLS = r"[\x00-\x1f\x7f-\x9f]+"
+_CONTROLS_IN_TEXT = r"[\x00-\x08\x0b-\x1f\x7f-\x9f]+"
 
 
 class TaskNotice(Struct, frozen=True):
@@ -78,7 +78,7 @@ def details(notice: TaskNotice) -> dict[str, Any]:
 
 def one_line(value: str, most: int) -> str:
     """`value` without control characters, at most `most` characters long."""
-    value = _CONTROLS.sub(" ", value).strip()
+    value = re.sub(_CONTROLS, " ", value).strip()
     return value if len(value) <= most else value[: most - 1] + "\u2026"
 
 
@@ -95,7 +95,7 @@ def _reasons(result: t.TaskResult) -> list[str]:
 
 def clean(value: str) -> str:
     """`value` without control characters other than tabs and line feeds."""
-    return _CONTROLS_IN_TEXT.sub(" ", value).strip("\n")
+    return re.sub(_CONTROLS_IN_TEXT, " ", value).strip("\n")
 
 
 def _excerpt(value: str) -> str:

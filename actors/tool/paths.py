@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from actors.tool.schema import shorten
 
@@ -20,7 +22,7 @@ class PathRefused(ValueError):
     """The path cannot be used; `str()` of it says why."""
 
 
-class Scope(NamedTuple):
+class Scope(Struct, frozen=True):
     """Where to look: a file, or all files below a directory, or those of them whose path from `root` fits `glob`."""
 
     root: str

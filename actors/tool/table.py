@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import UNSET, Struct
 
-from actors.tool import paths, subagent_schema, talk_schema
+from actors.tool import subagent_schema, talk_schema
 from protocol.messages import TextContent, UserContent
 
 if TYPE_CHECKING:
@@ -125,6 +125,8 @@ class ToolContext:
 
     def resolve(self, path: str) -> str:
         """`path` as the model wrote it, made absolute. Raises `ToolFailure`."""
+        from actors.tool import paths
+
         try:
             return paths.resolve(path, self.cwd)
         except paths.PathRefused as refused:
@@ -167,6 +169,12 @@ class Tool(Struct, frozen=True):
 
 def text_output(text: str, details: Any = UNSET) -> ToolOutput:
     return ToolOutput([TextContent(text)], details)
+
+
+def _mutated(arguments: dict[str, Any], cwd: str) -> str | None:
+    from actors.tool.paths import mutated
+
+    return mutated(arguments, cwd)
 
 
 def _lazy(module: str) -> Callable[[ToolContext, dict[str, Any]], ToolOutput]:
@@ -259,7 +267,7 @@ def builtin_tools() -> dict[str, Tool]:
                 newText=_NEW_TEXT,
             ),
             _lazy("edit"),
-            paths.mutated,
+            _mutated,
         ),
         Tool(
             "write",
@@ -267,7 +275,7 @@ def builtin_tools() -> dict[str, Tool]:
             "Create or overwrite files",
             _schema(("path", "content"), path=_PATH, content=_string("The whole new content")),
             _lazy("write"),
-            paths.mutated,
+            _mutated,
         ),
         Tool(
             "find",

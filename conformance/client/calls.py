@@ -24,6 +24,7 @@ from protocol import tasks as t
 from protocol.json_text import BadJson
 from protocol.messages import ImageContent
 from protocol.model import Model, ThinkingLevel
+from protocol.state import SessionState
 
 T = TypeVar("T")
 Pace = Literal["quick", "slow", "open"]
@@ -127,8 +128,8 @@ def set_follow_up_mode(mode: c.QueueMode) -> Call[None]:
 # ---- state -------------------------------------------------------------------------------------------------------
 
 
-def get_state() -> Call[r.SessionState]:
-    return _data(c.GetState(), r.SessionState)
+def get_state() -> Call[SessionState]:
+    return _data(c.GetState(), SessionState)
 
 
 def get_messages() -> Call[r.MessageList]:

@@ -15,7 +15,7 @@ from conformance.client.errors import ClientError, DeadlineExceeded
 from conformance.client.records import Event, Response, event_type
 from conformance.client.shapes import read_data
 from protocol.commands import Command, GetState
-from protocol.responses import SessionState
+from protocol.state import SessionState
 
 T = TypeVar("T")
 

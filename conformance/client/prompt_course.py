@@ -22,7 +22,8 @@ from conformance.client.shapes import read_data
 from protocol.commands import Abort, GetState, Prompt
 from protocol.events import AgentEnd, MessageEnd
 from protocol.messages import AssistantMessage, TextContent
-from protocol.responses import Accepted, SessionState
+from protocol.responses import Accepted
+from protocol.state import SessionState
 
 FIRST_CHECK = 1.0  # seconds after the response without any event of a run
 

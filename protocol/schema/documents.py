@@ -14,8 +14,10 @@ from typing import Any, get_args
 import msgspec
 
 from protocol.commands import COMMANDS, REPLIES, ExtensionUiResponse, QueueMode, StreamingBehavior
-from protocol.entries import Entry, SessionHeader
-from protocol.events import AssistantMessageEvent, CompactionReason, Event
+from protocol.compaction import CompactionReason
+from protocol.entries import Entry
+from protocol.entry_head import SessionHeader
+from protocol.events import AssistantMessageEvent, Event
 from protocol.messages import AssistantContent, Cost, Message, StopReason, ToolResultMessage, Usage, UserContent
 from protocol.model import Modality, ModelCost, ThinkingLevel
 from protocol.responses import CompactionResult, Disposition

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from actors.base import Address
 from actors.mail import IntakeMail, RootMail, SignalReceived, StdinBytes, StdinEnded
 from actors.pump import Ack
-from protocol.entries import read_entry
+from protocol.entry_head import read_entry
 from runtime.simulation.course import Course
 from runtime.simulation.disk import Disk
 from runtime.simulation.pumps import CountedWindow, Once, Pump

@@ -22,7 +22,7 @@ from actors.session.naming import iso_time
 from actors.session.reading import NotASession, header_head
 from actors.session.tree import Entry
 from protocol.codec import encode
-from protocol.entries import SessionHeader, read_entry
+from protocol.entry_head import SessionHeader, read_entry
 from runtime.simulation.chances import Chances, Dice
 from runtime.simulation.ports import simulated_surroundings
 from runtime.simulation.pumps import Once

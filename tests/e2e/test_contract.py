@@ -17,9 +17,10 @@ import pytest
 from conformance.driver import Agent
 from conformance.model_server import ModelServer, error, gate, hang, overflow, text, thinking, tool
 from conformance.schema_check import check_line, check_of
-from protocol import entries, events, messages, model, responses
+from protocol import entries, envelope, events, messages, model, responses
 from protocol.codec import encode, read_command
 from protocol.commands import COMMANDS, command_name
+from protocol.state import SessionState
 from tests.e2e.conftest import Home, models, program
 from tests.e2e.contract_examples import COMMANDS as COMMAND_EXAMPLES
 from tests.e2e.contract_examples import EVENTS, IMAGE, MESSAGES, MODEL, RESPONSES
@@ -30,7 +31,7 @@ Record = dict[str, Any]
 DATA: dict[str, Any] = {
     "clear_queue": responses.QueuedTexts,
     "new_session": responses.Cancelled,
-    "get_state": responses.SessionState,
+    "get_state": SessionState,
     "get_messages": responses.MessageList,
     "set_model": model.Model,
     "cycle_model": responses.CycledModel,
@@ -135,9 +136,9 @@ def test_the_data_of_a_response_is_read_with_every_field(example: Record) -> Non
         assert not lost(example["data"], through(DATA[example["command"]], example["data"]))
     if example["success"]:
         data = encode(example["data"]) if "data" in example else None
-        ours = responses.ok(json.dumps(example["id"]).encode() if "id" in example else b"", example["command"], data)
+        ours = envelope.ok(json.dumps(example["id"]).encode() if "id" in example else b"", example["command"], data)
     else:
-        ours = responses.failed(b"", example["command"], example["error"])
+        ours = envelope.failed(b"", example["command"], example["error"])
     assert json.loads(ours) == example
 
 

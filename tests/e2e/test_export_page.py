@@ -17,7 +17,7 @@ import pytest
 from actors.session.export import write_export
 from actors.session.export_page import render_page
 from actors.session.tree import Tree
-from protocol.entries import EntryHead, read_entry
+from protocol.entry_head import EntryHead, read_entry
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 FLAGS = (

@@ -14,6 +14,7 @@ from msgspec.json import encode
 from protocol import events as e
 from protocol import responses as r
 from protocol import tasks as t
+from protocol.compaction import CompactionParameters, CompactionStats
 from protocol.entries import MessageEntry
 from protocol.messages import (
     AssistantMessage,
@@ -28,6 +29,7 @@ from protocol.messages import (
     UserMessage,
 )
 from protocol.model import Model, ModelCost
+from protocol.state import SessionState
 
 NOW = 1_767_225_600_000
 IMAGE = ImageContent(data="iVBORw0KGgo=", mime_type="image/png")
@@ -103,16 +105,16 @@ COMPACTED = r.CompactionResult(
     first_kept_entry_id="3f6c1a2b",
     tokens_before=90_000,
     prompt_version=3,
-    parameters=r.CompactionParameters(compression_ratio=0.5, preserve_recent=2),
+    parameters=CompactionParameters(compression_ratio=0.5, preserve_recent=2),
     rung="planned",
-    stats=r.CompactionStats(10, 4, 6, 1, 90_000, 60_000, 33.3),
+    stats=CompactionStats(10, 4, 6, 1, 90_000, 60_000, 33.3),
 )
 CATALOGUE = r.Catalogue(models=[MODEL])
 
 DATA: dict[str, Any] = {
     "clear_queue": r.QueuedTexts(steering=["rather in French"], follow_up=["then run the tests"]),
     "resume_queued_messages": r.Released(released=True),
-    "get_state": r.SessionState(
+    "get_state": SessionState(
         model=MODEL,
         thinking_level="medium",
         is_streaming=False,

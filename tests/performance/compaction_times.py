@@ -29,7 +29,7 @@ from actors.session.tree import Tree
 from conformance.driver import Agent
 from conformance.model_server import ModelServer, text
 from protocol.codec import encode
-from protocol.entries import read_entry
+from protocol.entry_head import read_entry
 from protocol.messages import AssistantMessage, TextContent, Usage
 from protocol.model import Model, ModelCost
 from tests.e2e.conftest import Home, program

@@ -14,7 +14,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from protocol import entries
 from protocol.codec import encode
-from protocol.entries import EntryHead, read_entry
+from protocol.entry_head import EntryHead, SessionHeader, message_line, read_entry
 from protocol.messages import UserMessage
 
 JSON = st.recursive(
@@ -84,13 +84,13 @@ def test_invalid_utf8_is_repaired_before_raw_parts_are_cut() -> None:
 
 
 def test_the_header_is_read_by_the_same_head() -> None:
-    head = head_of(encode(entries.SessionHeader(id="s", timestamp="t", cwd="/srv", parent_session="/p.jsonl")))
+    head = head_of(encode(SessionHeader(id="s", timestamp="t", cwd="/srv", parent_session="/p.jsonl")))
     assert (head.type, head.version, head.id, head.cwd) == ("session", 3, "s", "/srv")
     assert (head.parent_session, head.internal, head.parent_id) == ("/p.jsonl", None, None)
 
 
 def test_optional_keys_are_left_out_and_a_root_has_a_null_parent() -> None:
-    assert encode(entries.SessionHeader(id="s", timestamp="t", cwd="/")) == (
+    assert encode(SessionHeader(id="s", timestamp="t", cwd="/")) == (
         b'{"type":"session","version":3,"id":"s","timestamp":"t","cwd":"/"}'
     )
     assert encode(entries.LabelEntry("1", None, "t", "0")) == (
@@ -100,7 +100,7 @@ def test_optional_keys_are_left_out_and_a_root_has_a_null_parent() -> None:
 
 def test_a_message_encoded_once_is_spliced_into_its_entry() -> None:
     message = UserMessage("hi", 5)
-    line = entries.message_line("1", None, "t", encode(message))
+    line = message_line("1", None, "t", encode(message))
     assert line == encode(entries.MessageEntry("1", None, "t", message))
 
 

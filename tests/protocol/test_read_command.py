@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from protocol import commands
 from protocol.codec import Rejected, read_command
 from protocol.commands import COMMANDS, HOLDS_LANE, INTERRUPTS, LONG_WORK, ORDERED, REPLIES, command_name
-from protocol.responses import failed, ok
+from protocol.envelope import failed, ok
 
 SCALARS = ["7", "-0", "1e400", "1E+2", "0.1000000000000000000000000001", "9" * 40, "9" * 5000, "true", "null"]
 SCALARS += ['""', '"a"', '"\\u0041\\/"', '"\\ud83d"', '"é\u2028"']

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from protocol.codec import encode
-from protocol.responses import BashResult, Forked, LastAssistantText, failed, ok
+from protocol.envelope import failed, ok
+from protocol.responses import BashResult, Forked, LastAssistantText
 
 ANY_TEXT = st.text(st.characters(exclude_categories=[]))
 

@@ -18,7 +18,8 @@ from actors.session.compaction.ranges import fitted
 from actors.session.compaction.rebuild import rebuild, stats_of, stats_of_override
 from actors.session.context import STRATEGY
 from protocol.codec import encode
-from protocol.responses import CompactionParameters, CompactionResult, CompactionStats, PlannerModel
+from protocol.compaction import CompactionParameters, CompactionStats, PlannerModel
+from protocol.responses import CompactionResult
 
 EMPTY_OVERRIDE = "No compacted text provided by extension"
 

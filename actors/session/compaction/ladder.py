@@ -15,8 +15,8 @@ from actors.session.compaction.outcome import Outcome, Overflowed, Ranked
 from actors.session.compaction.ranges import Range, fitted, merge
 from actors.session.compaction.region import Region
 from actors.session.fallback import Place, next_fallback
+from protocol.compaction import PlannerModel
 from protocol.model import Model
-from protocol.responses import PlannerModel
 
 TOO_SMALL = "Nothing to compact (session too small)"
 NOTHING_LEFT = "Context compaction found no compactable transcript entries; nothing more was safely deletable"

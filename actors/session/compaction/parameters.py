@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from actors.session.provider_view import trimmed
+from protocol.compaction import CompactionParameters
 from protocol.model import Model
-from protocol.responses import CompactionParameters
 
 GENERIC_QUERY = "the current task, its constraints, the decisions made so far and what is still open"
 

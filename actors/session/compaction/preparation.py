@@ -27,8 +27,8 @@ from actors.session.stored import text_of
 from actors.session.tokens import message_tokens
 from actors.session.transcript import compacted
 from actors.session.tree import Entry
+from protocol.compaction import CompactionParameters
 from protocol.messages import AssistantMessage, CustomMessage, Message, ToolResultMessage, UserMessage
-from protocol.responses import CompactionParameters
 
 
 class Preparation(Struct, frozen=True):

@@ -15,7 +15,7 @@ from msgspec import Struct
 from actors.session.compaction.ranges import Range, total
 from actors.session.compaction.region import Region, marker, round_half_up
 from actors.session.tokens import utf16_length
-from protocol.responses import CompactionStats
+from protocol.compaction import CompactionStats
 
 
 class Rebuilt(Struct, frozen=True):

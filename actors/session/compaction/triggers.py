@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from actors.session.overflow import is_overflow
 from actors.session.tokens import estimate_tokens, usage_tokens
-from protocol.events import CompactionReason
+from protocol.compaction import CompactionReason
 from protocol.messages import AssistantMessage, Message
 from protocol.model import Model
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -16,7 +16,9 @@ from actors.session.requests.thinking import ThinkingRequests
 from protocol import commands as c
 from protocol.events import ModelChanged
 from protocol.model import Model, ThinkingLevel
-from protocol.responses import Catalogue, CycledModel, ScopedModel
+
+if TYPE_CHECKING:
+    from protocol.responses import ScopedModel
 
 
 class ModelRequests(Group):
@@ -108,6 +110,8 @@ class ModelRequests(Group):
         self._outbox.ok(ticket, found)
 
     def _cycle_model(self, ticket: Ticket, command: c.CycleModel) -> None:
+        from protocol.responses import CycledModel, ScopedModel
+
         scope = self._setting.catalog.scope()
         candidates = scope or tuple(ScopedModel(model) for model in self._setting.catalog.available())
         if len(candidates) < 2:
@@ -160,6 +164,8 @@ class ModelRequests(Group):
             self.save(("defaultThinkingLevel",), setting.level)
 
     def _get_available_models(self, ticket: Ticket, _: c.GetAvailableModels) -> None:
+        from protocol.responses import Catalogue
+
         catalog = self._setting.catalog
         self._outbox.ok(ticket, Catalogue(catalog.available(), list(catalog.scope()), oauth_providers=[]))
 

@@ -8,14 +8,12 @@ from msgspec import UNSET
 
 from actors.mail import Exported, Ticket
 from actors.session.context import context_usage, messages_data
-from actors.session.export import IN_MEMORY, NOTHING_YET
-from actors.session.exporting import ExportPlan
 from actors.session.requests.group import Answers, Group
 from actors.session.stats import last_assistant_text
 from actors.session.tree import UnknownEntry
 from protocol import commands as c
 from protocol.codec import encode
-from protocol.responses import ExportedPath, LastAssistantText, SessionState
+from protocol.state import SessionState
 
 if TYPE_CHECKING:
     from actors.session.actor import Session
@@ -97,6 +95,8 @@ class StateRequests(Group):
         self._outbox.ok(ticket, self._history.fork_texts.data(self._history.tree))
 
     def _get_last_assistant_text(self, ticket: Ticket, _: c.GetLastAssistantText) -> None:
+        from protocol.responses import LastAssistantText
+
         self._outbox.ok(ticket, LastAssistantText(last_assistant_text(self._history.messages)))
 
     def _get_session_stats(self, ticket: Ticket, _: c.GetSessionStats) -> None:
@@ -105,6 +105,9 @@ class StateRequests(Group):
         self._outbox.ok(ticket, history.tally.stats(history.tree, history.session_id, history.path, usage))
 
     def _export(self, ticket: Ticket, command: c.ExportHtml) -> None:
+        from actors.session.export import IN_MEMORY, NOTHING_YET
+        from actors.session.exporting import ExportPlan
+
         history = self._history
         if history.path is None or not history.journal.exists_on_disk:
             self._outbox.failed(ticket, IN_MEMORY if history.path is None else NOTHING_YET)
@@ -123,6 +126,8 @@ class StateRequests(Group):
         self._services.export(ticket, plan, self._session.me)
 
     def exported(self, mail: Exported) -> None:
+        from protocol.responses import ExportedPath
+
         self._session.loads.discard(mail.ticket.serial)
         if mail.path is None:
             self._outbox.failed(mail.ticket, mail.error)

@@ -10,7 +10,6 @@ from actors.session.requests.group import Answers, Group
 from protocol import commands as c
 from protocol.events import ThinkingLevelChanged
 from protocol.model import ThinkingLevel, clamp_level, supported_levels
-from protocol.responses import EffectiveLevel, LevelList
 
 
 class ThinkingRequests(Group):
@@ -44,6 +43,8 @@ class ThinkingRequests(Group):
         return supported_levels(model) if model is not None else ("off",)
 
     def _set_level(self, ticket: Ticket, command: c.SetThinkingLevel) -> None:
+        from protocol.responses import EffectiveLevel
+
         setting = self._setting
         self._choose(command.level)
         if command.persist:
@@ -68,6 +69,8 @@ class ThinkingRequests(Group):
             self.save(("modelThinkingLevels", name), level)
 
     def _cycle_level(self, ticket: Ticket, _: c.CycleThinkingLevel) -> None:
+        from protocol.responses import EffectiveLevel
+
         levels, model = self._levels(), self._setting.model
         if model is None or not model.reasoning or not levels:
             self._outbox.ok(ticket, b"null")
@@ -77,6 +80,8 @@ class ThinkingRequests(Group):
         self._outbox.ok(ticket, EffectiveLevel(self._setting.level))
 
     def _get_levels(self, ticket: Ticket, _: c.GetAvailableThinkingLevels) -> None:
+        from protocol.responses import LevelList
+
         self._outbox.ok(ticket, LevelList(list(self._levels())))
 
     def _set_auto_compaction(self, ticket: Ticket, command: c.SetAutoCompaction) -> None:

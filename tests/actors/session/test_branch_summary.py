@@ -10,7 +10,8 @@ import pytest
 from actors.session.branch_summary import PREAMBLE, STRUCTURE, stored_summary, summary_request, touched_files
 from actors.session.tree import Entry
 from protocol.commands import NavigateOptions
-from protocol.entries import BranchSummaryDetails, read_entry
+from protocol.entries import BranchSummaryDetails
+from protocol.entry_head import read_entry
 from protocol.model import Model, ModelCost
 
 MODEL = Model("m", "M", "scripted", "p", "", False, ("text",), ModelCost(), 200_000, 100)

@@ -14,9 +14,9 @@ from actors.session.compaction.preparation import Preparation
 from actors.session.compaction.region import region_of
 from actors.session.compaction_work import Place, finish, judge
 from protocol.codec import decode_any
+from protocol.compaction import PlannerModel
 from protocol.messages import AssistantMessage, TextContent, Usage, UserMessage
 from protocol.model import Model, ModelCost
-from protocol.responses import PlannerModel
 
 MODEL = Model("m", "m", "a", "p", "http://x", False, ("text",), ModelCost(), 1000, 100)
 REGION = region_of("\n".join("abcdefghij"))

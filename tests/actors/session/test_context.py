@@ -9,7 +9,7 @@ import pytest
 
 from actors.session.context import Context, ContextMessage, build_context, messages_data, provider_messages
 from actors.session.tree import Tree
-from protocol.entries import read_entry
+from protocol.entry_head import read_entry
 from protocol.messages import (
     AssistantMessage,
     BashExecutionMessage,

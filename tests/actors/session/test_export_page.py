@@ -15,7 +15,7 @@ from actors.model.prompt import ToolSpec
 from actors.session.export_outline import Outline
 from actors.session.export_page import render_page
 from actors.session.tree import Tree
-from protocol.entries import EntryHead, read_entry
+from protocol.entry_head import EntryHead, read_entry
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 HEADER = EntryHead("session", "s-1", timestamp="2026-02-01T10:00:00.000Z", cwd="/srv/app", version=3)

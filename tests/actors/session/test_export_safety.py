@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from actors.model.prompt import ToolSpec
 from actors.session.export_page import render_page
 from actors.session.tree import Tree
-from protocol.entries import EntryHead, read_entry
+from protocol.entry_head import EntryHead, read_entry
 
 ATTACKS = [
     "<script>alert(1)</script>", "</script><script>alert(1)</script>", "<!--", "-->", "<!--<script>", "]]>", "</style>",

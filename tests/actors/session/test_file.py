@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from actors.session.file import OpenedSession, SessionFileError, Stamps, new_session, open_session, read_session
 from actors.session.journal import SessionInUse
 from actors.session.naming import BadSessionId
-from protocol.entries import WorkflowStage
+from protocol.entry_head import WorkflowStage
 
 ROOT = Path(__file__).resolve().parents[3]
 HEADER = b'{"type":"session","version":3,"id":"s-1","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/srv/app"}'

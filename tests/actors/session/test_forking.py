@@ -21,7 +21,7 @@ from actors.session.forking import (
     inherited_workflow,
 )
 from actors.session.tree import Tree
-from protocol.entries import WorkflowStage, read_entry
+from protocol.entry_head import WorkflowStage, read_entry
 
 
 def uuids() -> Callable[[], str]:

@@ -22,7 +22,7 @@ from actors.session.file import OpenedSession, SessionFileError, Stamps, import_
 from actors.session.journal import SessionInUse
 from actors.session.opening import Opener, missing_cwd
 from actors.session.surroundings import Surroundings
-from protocol.entries import WorkflowStage
+from protocol.entry_head import WorkflowStage
 
 MARK = (
     '{"type":"message","id":"%s","parentId":null,"timestamp":"t","message":{"role":"user","content":"x","timestamp":1}}'

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from actors.session.session_summary import LONGEST_LINE, due_summary, one_line
 from actors.session.tree import Tree
-from protocol.entries import read_entry
+from protocol.entry_head import read_entry
 from protocol.model import Model, ModelCost
 
 MODEL = Model("m", "M", "scripted", "p", "", True, ("text",), ModelCost(), 1000, 100)

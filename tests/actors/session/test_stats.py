@@ -12,7 +12,7 @@ from actors.session.context import build_context
 from actors.session.stats import Tally, last_assistant_text, session_stats
 from actors.session.tree import Tree
 from protocol.codec import encode
-from protocol.entries import read_entry
+from protocol.entry_head import read_entry
 from protocol.responses import ContextUsage, TokenTotals
 
 

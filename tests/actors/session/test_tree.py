@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actors.session.tree import Tree, UnknownEntry, fresh_id
-from protocol.entries import read_entry
+from protocol.entry_head import read_entry
 from protocol.tree_json import read_deep
 
 SECOND = "2026-01-01T00:00:{:02d}.000Z"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from actors.session.tree import Tree
 from actors.session.tree_move import Destination, destination, left_behind
-from protocol.entries import read_entry
+from protocol.entry_head import read_entry
 
 
 def tree_of(*entries: dict[str, Any]) -> Tree:

@@ -11,7 +11,7 @@ from actors.catalog_view import CatalogView, Defaults
 from actors.mail import AgentPlan, ParentView
 from actors.session.tree import Entry
 from actors.task.definition import AgentDefinition
-from protocol.entries import read_entry
+from protocol.entry_head import read_entry
 from protocol.model import Model, ModelCost
 
 

@@ -64,7 +64,8 @@ def test_a_type_checker_sees_parameters_and_results_of_both_faces(tmp_path: Path
     program.write_text(
         "from typing import assert_type\n"
         "from conformance.client import AsyncRpcClient, RpcClient\n"
-        "from protocol.responses import CycledModel, SessionState\n"
+        "from protocol.responses import CycledModel\n"
+        "from protocol.state import SessionState\n"
         "def blocking(client: RpcClient) -> None:\n"
         "    assert_type(client.get_state(), SessionState)\n"
         "    assert_type(client.within(1).get_state(), SessionState)\n"

@@ -15,7 +15,8 @@ from conformance.schema_check import check_of, check_record
 from protocol import events
 from protocol.codec import Rejected, encode, read_command
 from protocol.commands import COMMAND_NAMES, REPLIES
-from protocol.responses import DATA, failed, ok
+from protocol.envelope import failed, ok
+from protocol.responses import DATA
 from protocol.schema.documents import DOCUMENTS, NAMES, WHOLE, document, text
 from tests.e2e import contract_examples as contract
 from tests.house import reference_examples as examples

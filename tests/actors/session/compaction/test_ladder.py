@@ -11,8 +11,8 @@ from actors.session.compaction.outcome import MALFORMED, OVERFLOWED, Outcome, Ov
 from actors.session.compaction.ranges import total
 from actors.session.compaction.region import Region
 from actors.session.fallback import Place
+from protocol.compaction import PlannerModel
 from protocol.model import Model, ModelCost
-from protocol.responses import PlannerModel
 
 
 def model(key: str, reasoning: bool = True) -> Model:

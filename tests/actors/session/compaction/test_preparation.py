@@ -15,7 +15,7 @@ from actors.session.context import context_message
 from actors.session.tokens import utf16_length
 from actors.session.transcript import compacted, retained
 from actors.session.tree import Entry
-from protocol.entries import read_entry
+from protocol.entry_head import read_entry
 from protocol.messages import TextContent, ToolResultMessage
 from protocol.model import Model, ModelCost
 

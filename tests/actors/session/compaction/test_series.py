@@ -18,7 +18,7 @@ from actors.session.context import build_context
 from actors.session.fallback import Place
 from actors.session.tree import Tree
 from protocol.codec import encode
-from protocol.entries import read_entry
+from protocol.entry_head import read_entry
 from protocol.messages import AssistantMessage, TextContent, Usage
 from protocol.model import Model, ModelCost
 
