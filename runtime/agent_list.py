@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from actors.session.naming import agent_dir
-from actors.task.definition import by_name
+from actors.task.definition import by_name, fields_of
 from protocol.codec import encode
 from runtime.agent_definitions import known_agents
 from runtime.stdio import complain, plain, say
@@ -39,7 +39,7 @@ def run(argv: Sequence[str], env: Mapping[str, str], cwd: str) -> int:
         return 1
     wanted = [agents[given.name]] if given.name is not None else list(agents.values())
     if given.json:
-        say("\n".join(encode(_object(agent)).decode() for agent in wanted))
+        say("\n".join(encode(fields_of(agent)).decode() for agent in wanted))
     elif given.name is not None:
         say(_page(wanted[0]))
     else:
@@ -58,31 +58,8 @@ def _parsed(argv: Sequence[str]) -> Namespace:
     return parser.parse_args(list(argv))
 
 
-def _object(agent: AgentDefinition) -> dict[str, Any]:
-    """The fields of a definition's file under their names there, and where it lies."""
-    return {
-        "name": agent.name,
-        "description": agent.description,
-        "source": agent.source,
-        "path": agent.path,
-        "disabled": agent.disabled,
-        "tools": None if agent.tools is None else list(agent.tools),
-        "model": agent.model,
-        "fallbackModels": list(agent.fallback_models),
-        "thinking": agent.thinking,
-        "systemPromptMode": agent.prompt_mode,
-        "inheritProjectContext": agent.inherits_project_context,
-        "inheritSkills": agent.inherits_skills,
-        "skills": None if agent.skills is None else list(agent.skills),
-        "defaultContext": agent.context,
-        "defaultReads": list(agent.reads),
-        "output": agent.output,
-        "systemPrompt": agent.prompt,
-    }
-
-
 def _page(agent: AgentDefinition) -> str:
-    fields = {name: value for name, value in _object(agent).items() if value not in (None, [], False)}
+    fields = {name: value for name, value in fields_of(agent).items() if value not in (None, [], False)}
     prompt = fields.pop("systemPrompt", "")
     lines = [f"{name}: {_shown(value)}" for name, value in fields.items()]
     return "\n".join([*lines, "", *(plain(line) for line in str(prompt).split("\n"))])

@@ -115,6 +115,29 @@ def read_definition(
     return definition, faults
 
 
+def fields_of(agent: AgentDefinition) -> dict[str, Any]:
+    """What a definition says, under the names of its file, and where it lies."""
+    return {
+        "name": agent.name,
+        "description": agent.description,
+        "source": agent.source,
+        "path": agent.path,
+        "disabled": agent.disabled,
+        "tools": None if agent.tools is None else list(agent.tools),
+        "model": agent.model,
+        "fallbackModels": list(agent.fallback_models),
+        "thinking": agent.thinking,
+        "systemPromptMode": agent.prompt_mode,
+        "inheritProjectContext": agent.inherits_project_context,
+        "inheritSkills": agent.inherits_skills,
+        "skills": None if agent.skills is None else list(agent.skills),
+        "defaultContext": agent.context,
+        "defaultReads": list(agent.reads),
+        "output": agent.output,
+        "systemPrompt": agent.prompt,
+    }
+
+
 def by_name(definitions: Iterable[AgentDefinition]) -> dict[str, AgentDefinition]:
     """The definitions that count, by name and sorted by it: of two with one name the later does."""
     found = {definition.name: definition for definition in definitions}

@@ -16,6 +16,9 @@ from actors.mail import AgentPlan, AgentRefusal, ParentView
 from actors.task.candidates import candidates
 from actors.task.checkout import CheckoutPlan
 from actors.task.definition import by_name
+from actors.tool.paths import PathRefused, resolve
+from actors.tool.schema import whole
+from actors.tool.subagent_call import given
 from actors.tool.table import ToolFailure
 from actors.tool.talk_schema import CONTACT
 
@@ -31,6 +34,10 @@ BOUNDARY = (
 )
 NOBODY_ANSWERS = " and nobody answers questions."
 MAY_ASK = "; with contact_supervisor you can ask that agent what you cannot decide."
+WORKTREE_NOTE = (
+    "You work in a git worktree of your own, a copy of the project. Just change files in it: your changes are collected"
+    " when you are done, and the copy is removed."
+)
 FORK_NOTE = "The conversation before this message is for reference only: it is not yours to go on with. Your task:"
 LOOKING = "subagent"
 """A child may not delegate: it is given this one, to look at what agents there are, only if its definition names it."""
@@ -47,18 +54,18 @@ def plans(
     is_folder: Callable[[str], bool],
     root: WorktreeRoot | None = None,
 ) -> tuple[AgentPlan | AgentRefusal, ...]:
-    """One for each agent of the call, in its order. `run` names the launch; with `root` each has a worktree of it.
-    Raises `ToolFailure`."""
+    """One for each agent of the call, in its order. `cwd` is the folder of the call, `run` names the launch; with
+    `root` each has a worktree of it. Raises `ToolFailure`."""
     known = by_name(agents.definitions)
     wanted = _wanted(arguments, known, agents.max_tasks)
-    where = os.path.normpath(os.path.join(cwd, arguments["cwd"])) if arguments.get("cwd") else cwd
+    _check_outputs(wanted, known, cwd)
     if root is not None:
-        _check_shared(wanted, where)
-    many = len(wanted) > 1 or "tasks" in arguments
+        _check_shared(wanted, cwd)
+    many = "tasks" in arguments
     forks = any(known[each["agent"]].context == "fork" for each in wanted)
     context: Literal["fresh", "fork"] = arguments.get("context") or ("fork" if forks else "fresh")
     return tuple(
-        _plan(each, known[each["agent"]], parent, where, context, run, place if many else None, is_folder, root)
+        _plan(each, known[each["agent"]], parent, cwd, context, run, place if many else None, is_folder, root)
         for place, each in enumerate(wanted)
     )
 
@@ -71,6 +78,8 @@ def boundary(plan: AgentPlan) -> str:
 def task_text(plan: AgentPlan) -> str:
     """What the child is asked."""
     parts = [FORK_NOTE] if plan.context == "fork" else []
+    if plan.checkout is not None:
+        parts.append(WORKTREE_NOTE)
     if plan.reads:
         parts.append("Read these files first: " + ", ".join(plan.reads))
     return "\n\n".join([*parts, plan.task])
@@ -93,9 +102,10 @@ def _wanted(arguments: dict[str, Any], known: Mapping[str, AgentDefinition], max
         }
         _check_agent(arguments["agent"], known, "")
         return [{**shared, **single}]
-    for number, task in enumerate(arguments["tasks"], 1):
+    tasks = [given(task) for task in arguments["tasks"]]
+    for number, task in enumerate(tasks, 1):
         _check_agent(task["agent"], known, f" (task {number})")
-    wanted = [{**shared, **task} for task in arguments["tasks"] for _ in range(int(task.get("count") or 1))]
+    wanted = [{**shared, **task} for task in tasks for _ in range(whole(task, "count") or 1)]
     if not wanted or len(wanted) > max_tasks:
         raise ToolFailure(f"Max {max_tasks} tasks" if wanted else "tasks must have at least 1 entry")
     return wanted
@@ -108,12 +118,33 @@ def _check_agent(name: str, known: Mapping[str, AgentDefinition], place: str) ->
         raise ToolFailure(f"Agent is disabled by the settings: {name}{place}")
 
 
+def _check_outputs(wanted: list[dict[str, Any]], known: Mapping[str, AgentDefinition], where: str) -> None:
+    """Each is to have a file of its own, and one whose answer goes to a file alone must have one."""
+    taken: dict[str, int] = {}
+    for number, each in enumerate(wanted, 1):
+        output = each.get("output")
+        if each.get("outputMode") == "file-only" and not (output or known[each["agent"]].output):
+            raise ToolFailure("outputMode file-only needs output, the file to save to")
+        if output:
+            path = _path(output, _path(each.get("cwd"), where))
+            if path in taken:
+                raise ToolFailure(f"output must differ: tasks {taken[path]} and {number} would both save to {path}")
+            taken[path] = number
+
+
 def _check_shared(wanted: list[dict[str, Any]], where: str) -> None:
     """A worktree is one of the whole call: an agent cannot work elsewhere."""
     for number, each in enumerate(wanted, 1):
-        cwd = os.path.normpath(os.path.join(where, each.get("cwd") or "."))
+        cwd = _path(each.get("cwd"), where)
         if cwd != where:
             raise ToolFailure(f"worktree isolation requires the shared cwd {where}, and task {number} has {cwd}")
+
+
+def _path(path: str | None, where: str) -> str:
+    try:
+        return resolve(path or ".", where)
+    except PathRefused as refused:
+        raise ToolFailure(f"Invalid params: {refused}") from None
 
 
 # ---- one agent ---------------------------------------------------------------------------------------------------
@@ -130,7 +161,7 @@ def _plan(
     is_folder: Callable[[str], bool],
     root: WorktreeRoot | None,
 ) -> AgentPlan | AgentRefusal:
-    cwd = os.path.normpath(os.path.join(where, wanted.get("cwd") or "."))
+    cwd = _path(wanted.get("cwd"), where)
     if not is_folder(cwd):
         return AgentRefusal("InvalidCwd", f"Working directory does not exist: {cwd}\nCannot run subagents there.")
     if context == "fork" and not (parent.is_saved and parent.path):
@@ -158,11 +189,11 @@ def _plan(
         index=index,
         skipped=found.skipped,
         reads=_reads(wanted, agent),
-        output=os.path.join(cwd, output) if output else None,
+        output=_path(output, cwd) if output else None,
         only_file=wanted.get("outputMode") == "file-only",
         artifacts=wanted.get("artifacts") is not False and parent.path is not None,
-        max_lines=int(limits.get("lines") or 5000),
-        max_bytes=int(limits.get("bytes") or 204_800),
+        max_lines=whole(limits, "lines") or 5000,
+        max_bytes=whole(limits, "bytes") or 204_800,
         checkout=checkout,
     )
 

@@ -9,7 +9,6 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 from msgspec.structs import replace
 
 from actors.base import Address, StartPump
@@ -19,9 +18,10 @@ from actors.mail import (
     ToolRequest,
     ToolReturned,
 )
-from actors.task.definition import AgentChange, AgentChanged, KnownAgents, by_name, in_scope
+from actors.task.definition import AgentChange, AgentChanged, KnownAgents, by_name, fields_of, in_scope
 from actors.task.delegation import plans
 from actors.tool.paths import PathRefused, resolve
+from actors.tool.subagent_call import given
 from actors.tool.table import ToolFailure, ToolOutput, text_output
 from protocol.messages import TextContent
 
@@ -74,17 +74,16 @@ class AgentPlanner:
             return _failed(f"the tool subagent failed: {type(error).__name__}")
 
     def _plan(self, request: ToolRequest) -> AgentsPlanned | ToolReturned:
-        arguments = request.tool_call.arguments
+        arguments = given(request.tool_call.arguments)
         action = arguments.get("action")
         if action in _DONE:
             return ToolReturned(self._changed(action, arguments, _folder(arguments, request.place.cwd)))
         if action is not None:
             return ToolReturned(look(self._load, arguments, request.place.cwd))
-        cwd = request.place.cwd
-        known = _known(self._load, arguments, cwd)
+        known = _known(self._load, arguments, request.place.cwd)
         assert request.parent is not None
-        run = self._new_run()
-        root = self._worktree_root(_folder(arguments, cwd)) if arguments.get("worktree") else None
+        run, cwd = self._new_run(), _folder(arguments, request.place.cwd)
+        root = self._worktree_root(cwd) if arguments.get("worktree") else None
         return AgentsPlanned(run, plans(arguments, known, request.parent, cwd, run, os.path.isdir, root))
 
     def _changed(self, action: Any, arguments: dict[str, Any], cwd: str) -> ToolOutput:
@@ -132,11 +131,11 @@ def _shown(name: str, known: KnownAgents) -> ToolOutput:
     agent = by_name(known.definitions).get(name)
     if agent is None:
         raise ToolFailure(f"Unknown agent: {name[:80]}")
-    fields: dict[str, Any] = msgspec.to_builtins(agent)
+    fields = fields_of(agent)
     told = [
-        f"{key}: {value}"
+        f"{key}: {', '.join(value) if isinstance(value, list) else value}"
         for key, value in fields.items()
-        if key != "prompt" and value not in (None, [], ()) and (key, value) != ("disabled", False)
+        if key != "systemPrompt" and value not in (None, [], False)
     ]
     return text_output("\n".join([*told, "", agent.prompt]), {"agent": fields})
 

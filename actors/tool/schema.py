@@ -61,6 +61,12 @@ def number(arguments: dict[str, Any], name: str) -> float | None:
     return None if value is None else _as_number(value)
 
 
+def whole(arguments: dict[str, Any], name: str) -> int | None:
+    """The same as a whole number, which the schema has checked."""
+    found = number(arguments, name)
+    return None if found is None else int(found)
+
+
 def _number_text(value: Any) -> str:
     try:
         return str(value)

@@ -25,7 +25,7 @@ from actors.mail import (
     WaitForTask,
 )
 from actors.task.effects import WaitPolicy
-from actors.tool.schema import shorten
+from actors.tool.schema import shorten, whole
 from actors.tool.shell_call import BAD_WAIT, is_budget, is_wait
 from actors.tool.subagent_schema import ACTIONS
 from actors.tool.table import ToolOutput
@@ -60,18 +60,18 @@ DEFINITIONS = "definitions of subagents"
 
 def fault(arguments: dict[str, Any]) -> str | None:
     """Why the fields do not go together; None if they do. The rest is for the schema."""
+    if "wait" in arguments and not is_wait(arguments["wait"]) and "action" not in arguments:
+        return BAD_WAIT.format(tool="subagent")
+    arguments = given(arguments)
     if "action" in arguments:
         return _action_fault(arguments)
-    if "wait" in arguments and not is_wait(arguments["wait"]):
-        return BAD_WAIT.format(tool="subagent")
     if "budgetMs" in arguments or "id" in arguments or "config" in arguments:
         return "Missing action."
     for each in (arguments, *_objects(arguments.get("tasks"))):
-        reads = each.get("reads", False)
-        if reads is not False and not (isinstance(reads, list) and all(isinstance(path, str) for path in reads)):
+        reads = each.get("reads")
+        is_list = isinstance(reads, list) and all(isinstance(path, str) for path in reads)
+        if reads is not None and reads is not False and not is_list:
             return "reads must be an array of file path strings or false"
-        if each.get("outputMode") == "file-only" and not each.get("output"):
-            return "outputMode file-only needs output, the file to save to"
     if "tasks" in arguments and ("output" in arguments or "outputMode" in arguments):
         return "output and outputMode belong into each entry of tasks"
     return None
@@ -95,6 +95,11 @@ def _action_fault(arguments: dict[str, Any]) -> str | None:
     if "budgetMs" in arguments and not is_budget(arguments["budgetMs"]):
         return f"Invalid params: budgetMs must be a finite number of 0 or more, got {shorten(arguments['budgetMs'])}"
     return None
+
+
+def given(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Without what is null, which counts as left out."""
+    return {name: value for name, value in arguments.items() if value is not None}
 
 
 def mutates(arguments: dict[str, Any], cwd: str) -> str | None:
@@ -122,9 +127,8 @@ def order(request: ToolRequest, call: Address[ToolCallMail]) -> DescribeAgents |
 def launch(request: ToolRequest, planned: AgentsPlanned, call: Address[ToolCallMail]) -> LaunchAgents:
     arguments = request.tool_call.arguments
     wait = arguments.get("wait") or {"kind": "default"}
-    limit = arguments.get("concurrency")
     policy = WaitPolicy(wait["kind"], wait.get("budgetMs"))
-    return LaunchAgents(planned.run, planned.plans, policy, int(limit) if limit else None, call)
+    return LaunchAgents(planned.run, planned.plans, policy, whole(arguments, "concurrency"), call)
 
 
 # ---- saying ------------------------------------------------------------------------------------------------------
@@ -158,7 +162,7 @@ def _answered(arguments: dict[str, Any], slots: tuple[AgentSlot, ...]) -> ToolOu
         return _json({"kind": "status", "tasks": [_described(slot) for slot in slots]}, slots)
     if arguments.get("action") == "wait":
         return _json(_observed(slots[0]), slots)
-    if "tasks" not in arguments:
+    if arguments.get("tasks") is None:
         refused = isinstance(slots[0].outcome, AgentRefusal)
         return _json(_outcome(slots[0]), slots, is_error=refused)
     numbered = [{"ordinal": place, "outcome": _outcome(slot)} for place, slot in enumerate(slots)]

@@ -316,10 +316,12 @@ def test_calls_of_one_message_are_launches_of_their_own_and_each_gets_its_own_re
 ) -> None:
     """They run at the same time: each child waits for all the others. Their options need not match."""
     came: list[int] = []
+    processes: list[int] = []
 
     def child(request: Request) -> Any:
         job = job_of(request)
         came.append(job)
+        processes.append(len(a.process_tree()))
         deadline = time.monotonic() + 20
         while len(set(came)) < count and time.monotonic() < deadline:
             time.sleep(0.005)
@@ -344,6 +346,7 @@ def test_calls_of_one_message_are_launches_of_their_own_and_each_gets_its_own_re
             assert all(f"answer of {job}" in found[task_id] for job, task_id in enumerate(ids))
             settled(a)
     assert sorted(came) == list(range(count))
+    assert processes == [0] * count  # none of them is a process
 
 
 def test_of_calls_of_one_message_a_bad_one_leaves_the_others_and_all_share_the_room(
@@ -456,6 +459,23 @@ def test_a_fork_knows_the_conversation_but_not_that_it_was_launched(
     assert forked.body["model"] == "m2"  # whatever the history was said by
     (path,) = (home.sessions / "subagents").rglob("*.jsonl")
     assert "the colour is blue" in path.read_text()
+
+
+def test_a_fork_beside_another_call_of_its_message_has_a_history_that_providers_take(
+    agent: Start, server: ModelServer
+) -> None:
+    """When it forks, the command beside it has no result yet."""
+    calls = [tool("bash", {"command": "sleep 0.3; echo late"}, id="b1"), launch(agent="worker", task="paint it")]
+    server.default = parent_and(lambda request: text("did it"), tools(calls))
+    with agent() as a:
+        a.prompt("go")
+        has_notices(a, 1)
+        settled(a)
+    (forked,) = [request for request in server.requests if is_child(request)]
+    blocks = [block for message in forked.body["messages"] for block in message["content"] if isinstance(block, dict)]
+    asked = [block["id"] for block in blocks if block["type"] == "tool_use"]
+    answered = [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"]
+    assert asked == answered
 
 
 @pytest.mark.parametrize("task", [{"context": "fork", "agent": "scout"}, {"agent": "worker"}])

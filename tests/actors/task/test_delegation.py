@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from actors.mail import AgentPlan, AgentRefusal, ParentView
+from actors.task.checkout import WorktreeRoot
 from actors.task.definition import KnownAgents
 from actors.task.delegation import NO_LEAF, NOT_SAVED, boundary, plans, task_text
 from actors.tool.table import ToolFailure
@@ -51,6 +52,16 @@ def refusal(of: ParentView | None = None, /, **arguments: Any) -> AgentRefusal:
             {"tasks": [{"agent": "both", "task": "x"}, {"agent": "off", "task": "x"}]},
             "Agent is disabled by the settings: off (task 2)",
         ),
+        ({"agent": "both", "outputMode": "file-only"}, "outputMode file-only needs output, the file to save to"),
+        (
+            {"tasks": [{"agent": "both", "task": "x", "output": "a"}, {"agent": "both", "task": "y", "output": "./a"}]},
+            "output must differ: tasks 1 and 2 would both save to /project/a",
+        ),
+        (
+            {"tasks": [{"agent": "both", "task": "x", "output": "a", "count": 2}]},
+            "output must differ: tasks 1 and 2 would both save to /project/a",
+        ),
+        ({"agent": "both", "output": "a\0b"}, "Invalid params: path must not contain a NUL character, got 'a\\x00b'"),
         ({"tasks": []}, "tasks must have at least 1 entry"),
     ],
 )
@@ -115,9 +126,9 @@ def test_a_missing_folder_refuses_its_slot_alone() -> None:
 
 
 def test_the_folder_of_a_task_is_relative_to_that_of_the_call() -> None:
-    (found,) = made({"cwd": "sub", "tasks": [{"agent": "both", "task": "x", "cwd": "deep"}]})
-    assert found.cwd == "/project/sub/deep"
-    assert one(cwd="sub").cwd == "/project/sub"
+    (found,) = made({"tasks": [{"agent": "both", "task": "x", "cwd": "deep"}]})
+    assert found.cwd == "/project/deep"
+    assert one().cwd == "/project"
 
 
 def test_without_any_model_no_child_starts() -> None:
@@ -141,6 +152,34 @@ def test_answers_are_kept_unless_they_are_not_wanted_or_there_is_no_folder_for_t
     assert not one(parent(path=None)).artifacts
     assert one(output="a.md", outputMode="file-only").output == "/project/a.md"
     assert (one(maxOutput={"lines": 3}).max_lines, one(maxOutput={"bytes": 9}).max_bytes) == (3, 9)
+
+
+def test_a_file_of_the_definition_is_enough_for_an_answer_that_goes_to_a_file_alone() -> None:
+    known = KnownAgents((agent("filed", output="a.md"),))
+    call = {"tasks": [{"agent": "filed", "task": "x", "outputMode": "file-only"}]}
+    (found,) = plans(call, known, parent(), "/project", "r1", lambda path: True)
+    assert isinstance(found, AgentPlan) and (found.output, found.only_file) == ("/project/a.md", True)
+
+
+def test_null_counts_as_left_out_and_numbers_may_be_text() -> None:
+    task = {"agent": "both", "task": "x", "count": "2.0", "model": None, "cwd": None, "reads": None}
+    found = made({"tasks": [task], "model": "a/own:low", "maxOutput": {"lines": "7", "bytes": None}})
+    assert [(each.level, each.max_lines, each.max_bytes, each.cwd) for each in found] == [
+        ("low", 7, 204_800, "/project")
+    ] * 2
+
+
+def test_a_worktree_is_of_the_call_and_the_answer_is_not_in_it() -> None:
+    root = WorktreeRoot("/project", "c0ffee", "/project/sub", "sub/", "/w")
+    call = {"tasks": [{"agent": "both", "task": "x", "count": 2}]}
+    found = plans(call, KNOWN, parent(), "/project/sub", "0123abcd", lambda path: True, root)
+    assert [each.cwd for each in found if isinstance(each, AgentPlan)] == [
+        f"/w/0123abcd-{index}/tree/sub" for index in range(2)
+    ]
+    (single,) = plans({"agent": "both", "output": "a"}, KNOWN, parent(), "/project/sub", "r", lambda path: True, root)
+    assert isinstance(single, AgentPlan)
+    assert (single.cwd, single.output) == ("/w/r-0/tree/sub", "/project/sub/a")
+    assert "worktree of your own" in task_text(single)
 
 
 def test_a_child_is_told_what_to_read_and_that_a_history_is_not_its_own() -> None:
