@@ -142,7 +142,7 @@ def build_parser() -> ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="atomic",
         usage="atomic [options] [@file ...] [message ...]\n"
-        "       atomic {agents,auth,completions,doctor,export,schema,sessions} ...",
+        "       atomic {agents,auth,completions,doctor,export,schema,sessions,tasks} ...",
         allow_abbrev=False,
         add_help=False,
         formatter_class=functools.partial(argparse.HelpFormatter, width=_help_width()),

@@ -26,6 +26,7 @@ SUBCOMMANDS = {
     "export": "runtime.export_command",
     "schema": "runtime.schema_command",
     "sessions": "runtime.session_list",
+    "tasks": "runtime.inspector.command",
 }
 """Each has `run(argv, env, cwd)`, which gives the exit code. Only the first word of the command line can name one."""
 

@@ -242,6 +242,20 @@ def levels(value: Any) -> dict[str, str] | Partly:
     return _entries(value, lambda _, level: known(level))
 
 
+def task_keys(value: Any) -> dict[str, tuple[str, ...]] | Partly:
+    from runtime.inspector.keys import read_keys
+
+    def read(ask: str, keys: Any) -> tuple[str, ...]:
+        try:
+            return read_keys(ask, keys)
+        except ValueError as error:
+            raise NotAllowed(str(error)) from None
+
+    if not isinstance(value, dict):
+        raise NotAllowed("an object of keys by action")
+    return _entries(value, read)
+
+
 MODEL_BUDGET_FIELDS = ("reserveTokens", "preserve_recent")
 
 
@@ -384,6 +398,7 @@ KEYS: tuple[Key, ...] = (
     Key("running_subagents", ("subagents", "concurrency"), from_1_to(4)),
     Key("max_subagents", ("subagents", "maxTasks"), from_1_to(50)),
     Key("agent_overrides", ("subagents", "agentOverrides"), agent_overrides),
+    Key("task_keys", ("tasks", "keys"), task_keys),
     Key("shell_command_prefix", ("shellCommandPrefix",), text),
     Key("block_images", ("images", "blockImages"), flag),
     Key("auto_resize_images", ("images", "autoResize"), flag),

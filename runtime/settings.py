@@ -82,6 +82,7 @@ class Settings(Struct, frozen=True):
     running_subagents: int = 4
     max_subagents: int = 50
     agent_overrides: dict[str, dict[str, Any]] = {}
+    task_keys: dict[str, tuple[str, ...]] = {}
     block_images: bool = False
     auto_resize_images: bool = True
     search_context_before: int = 1

@@ -80,6 +80,7 @@ ELSEWHERE = {
     "tasks.wait.kind": "tests/e2e/test_tasks.py::test_settings_say_how_long_a_command_is_waited_for",
     "tasks.wait.commandBudgetMs": "tests/e2e/test_tasks.py::test_settings_say_how_long_a_command_is_waited_for",
     "tasks.wait.agentBudgetMs": "tests/e2e/test_tasks.py::test_settings_say_how_long_a_command_is_waited_for",
+    "tasks.keys": "tests/e2e/test_inspector.py::test_configured_keys_come_from_the_settings",
     "subagents.concurrency": "tests/e2e/test_subagents.py::test_settings_change_and_disable_agents_and_lower_limits",
     "subagents.maxTasks": "tests/e2e/test_subagents.py::test_settings_change_and_disable_agents_and_lower_limits",
     "subagents.agentOverrides": (

@@ -15,6 +15,8 @@ import pytest
 PACKAGES = {"protocol", "actors", "runtime", "conformance"}
 # Distributions whose import name is another word.
 IMPORT_NAMES = {"markdown-it-py": "markdown_it", "pillow": "PIL", "PyYAML": "yaml", "pywinpty": "winpty"}
+# What is imported where an extra is needed: by name, and by whom.
+OF_EXTRAS = {"textual": "runtime/inspector", "rich": "runtime/inspector"}
 MAY_IMPORT = {"protocol": {"msgspec"}, "conformance": {"msgspec", "protocol"}}
 
 
@@ -46,6 +48,16 @@ def test_a_bottom_package_uses_only_what_it_may(root: Path, package: str) -> Non
 
 def test_every_library_that_is_imported_is_declared(sources: list[Path], pyproject: dict[str, Any]) -> None:
     declared = [re.split(r"[^\w-]", requirement)[0] for requirement in pyproject["project"]["dependencies"]]
-    allowed = PACKAGES | {IMPORT_NAMES.get(name, name) for name in declared}
+    allowed = PACKAGES | {IMPORT_NAMES.get(name, name) for name in declared} | set(OF_EXTRAS)
     used = {(name, file.name) for file in sources for name in imported_from_outside(file)}
     assert sorted((name, file) for name, file in used if name not in allowed) == []
+
+
+@pytest.mark.parametrize(("name", "folder"), OF_EXTRAS.items())
+def test_a_library_of_an_extra_is_imported_in_one_folder_alone(
+    root: Path, sources: list[Path], pyproject: dict[str, Any], name: str, folder: str
+) -> None:
+    users = {file.relative_to(root).parent.as_posix() for file in sources if name in imported_from_outside(file)}
+    assert users == {folder}
+    extras = pyproject["project"]["optional-dependencies"]
+    assert any(each.startswith(f"{name}>=") for extra in extras.values() for each in extra)

@@ -27,6 +27,8 @@ HEAVY = (
     "psutil",
     "pydantic",
     "pygments",
+    "rich",
+    "textual",
     "yaml",
 )
 

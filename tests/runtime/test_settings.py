@@ -339,6 +339,7 @@ MAPS = [
     ("thinking_budgets", "thinkingBudgets", {"low": 1}, {"high": -1, "ultra": 5}),
     ("model_budgets", "compaction.modelOverrides", {"a/b": {"reserveTokens": 1}}, {"c/d": 7}),
     ("agent_overrides", "subagents.agentOverrides", {"scout": {"model": "m"}}, {"scoot": {}, "worker": 7}),
+    ("task_keys", "tasks.keys", {"stop": ("k", "f8")}, {"back": "enter", "nope": "k", "pageUp": 7}),
     ("fallback_models", "fallbackModels", ["a/b"], [7, " "]),
     ("enabled_models", "enabledModels", ["a/b"], [None]),
     ("default_tools", "defaultTools", ["read"], [{}]),

@@ -1,0 +1,164 @@
+"""A transcript as far as it is loaded: pages and live changes merged by index, and shown as lines.
+
+Pure. Promises that an entry keeps its place whatever arrives before or behind it, and that nothing which is missing
+goes unsaid.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+from runtime.inspector.records import Entry, TaskTranscript, Transcript
+from runtime.inspector.texts import Line, Span, clip, clipped, fold, harmless, indented, one_line, wrap
+
+PAGE = 50
+"""Entries that one request asks for."""
+RESULT_LINES = 40
+
+
+class Place(NamedTuple):
+    """A line that stays findable: the entry it belongs to, and how far below its beginning."""
+
+    entry: int
+    below: int
+
+
+class Loaded:
+    """What is loaded of one agent's transcript."""
+
+    def __init__(self) -> None:
+        self._entries: dict[int, Entry] = {}
+        self._cache: dict[int, tuple[Entry, int, list[Line]]] = {}
+        self.live: Entry | None = None
+        self.total = 0
+        self.missing = 0
+        self.is_loaded = False
+
+    @property
+    def first(self) -> int:
+        """The earliest entry that is loaded."""
+        return min(self._entries, default=self.total)
+
+    @property
+    def has_earlier(self) -> bool:
+        return self.is_loaded and self.first > self.missing
+
+    @property
+    def gap(self) -> int | None:
+        """The entry before which others are not loaded, though later than the first; None without such a gap."""
+        known = sorted(self._entries)
+        found = [after for before, after in pairwise(known) if after != before + 1]
+        return found[-1] if found else None
+
+    @property
+    def entries(self) -> list[Entry]:
+        """What is loaded, in order."""
+        return [self._entries[index] for index in sorted(self._entries)]
+
+    def take_page(self, page: Transcript, *, is_tail: bool = True) -> None:
+        """A page as it was when it was asked for; only the one at the end tells what is being said."""
+        self.is_loaded = True
+        self._keep(page.entries)
+        self.total, self.missing = max(page.total, self.total), page.missing
+        if is_tail:
+            self.live = page.live
+
+    def take_change(self, change: TaskTranscript) -> None:
+        self._keep(change.entries)
+        self.total = max([self.total, *(entry.index + 1 for entry in change.entries)])
+        self.live = change.live
+
+    def _keep(self, entries: tuple[Entry, ...]) -> None:
+        for entry in entries:
+            self._entries[entry.index] = entry
+
+    # -- as lines
+
+    def lines(self, width: int) -> tuple[list[Line], list[Place]]:
+        """All lines, and where each belongs."""
+        shown: list[Line] = []
+        places: list[Place] = []
+
+        def add(index: int, lines: list[Line]) -> None:
+            shown.extend(lines)
+            places.extend(Place(index, below) for below in range(len(lines)))
+
+        add(self.first - 1, [*self._top(width)])
+        previous: int | None = None
+        for index in sorted(self._entries):
+            if previous is not None and index > previous + 1:
+                add(index - 1, [(), _label(f"{index - previous - 1} entries are not loaded", width)])
+            add(index, self._of(index, width))
+            previous = index
+        if self.live is not None:
+            add(self.total, [(), *entry_lines(self.live, width, is_live=True)])
+        return shown, places
+
+    def _top(self, width: int) -> list[Line]:
+        if not self.is_loaded:
+            return [_label("Loading …", width)]
+        if self.has_earlier:
+            return [_label(f"{self.first - self.missing} earlier entries: page up at the top loads them", width)]
+        if self.missing:
+            return [_label(f"{self.missing} earlier entries are no longer kept", width)]
+        if not self._entries and self.live is None:
+            return [_label("Nothing has been said yet", width)]
+        return []
+
+    def _of(self, index: int, width: int) -> list[Line]:
+        entry = self._entries[index]
+        known = self._cache.get(index)
+        if known is None or known[0] is not entry or known[1] != width:
+            space: list[Line] = [] if entry.role == "toolResult" else [()]
+            known = self._cache[index] = (entry, width, [*space, *entry_lines(entry, width)])
+        return known[2]
+
+
+def find(places: list[Place], wanted: Place) -> int:
+    """The line of a place, else the nearest one behind it."""
+    for number, place in enumerate(places):
+        if place >= wanted:
+            return number
+    return max(len(places) - 1, 0)
+
+
+def entry_lines(entry: Entry, width: int, *, is_live: bool = False) -> list[Line]:
+    """One entry as it is shown."""
+    inner = max(width - 5, 10)
+    text = harmless(entry.text).strip("\n")
+    match entry.role:
+        case "user":
+            return [((" Task", "mark"),), *indented(wrap(text, inner))]
+        case "assistant":
+            head: tuple[Span, ...] = ((" Agent", "bold"), (" …", "busy")) if is_live else ((" Agent", "bold"),)
+            return [head, *indented(wrap(text, inner))]
+        case "toolCall":
+            head = ((" ▸ ", "busy"), (_tool(entry), "bold"))
+            rest = [*wrap(text, inner)]
+            first = clip(rest[0], max(width - len(_tool(entry)) - 6, 4)) if rest else ""
+            if len(rest) > 1 or first != "".join(rest):
+                return [clipped(head, width), *indented(rest, by=3)]
+            return [clipped((*head, (f"  {first}", "")), width)]
+        case "toolResult":
+            return _result(entry, text, inner, is_live=is_live)
+        case _:
+            return [clipped(((" — ", "dim"), (line, "dim")), width) for line in wrap(text, inner)]
+
+
+def _result(entry: Entry, text: str, width: int, *, is_live: bool) -> list[Line]:
+    lines = [*fold(text, width)] if text else ["(no output)"]
+    shown = indented(lines[:RESULT_LINES], "bad" if entry.is_error else "dim", by=3)
+    if len(lines) > RESULT_LINES:
+        shown.append(((f"   … {len(lines) - RESULT_LINES} more lines", "dim"),))
+    if is_live:
+        shown.append((("   …", "busy"),))
+    return shown
+
+
+def _tool(entry: Entry) -> str:
+    return one_line(entry.tool) if isinstance(entry.tool, str) else "tool"
+
+
+def _label(text: str, width: int) -> Line:
+    return clipped(((f" ── {text} ──", "dim"),), width)

@@ -1,0 +1,119 @@
+"""`atomic tasks` in a real terminal, beside a real program whose model has started tasks."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.conftest import ROOT, Home, program
+from tests.e2e.terminal import Terminal
+from tests.runtime.inspector.scripted_door import ScriptedDoor, agent, settled, task
+
+Open = Callable[..., Terminal]
+
+
+@pytest.fixture
+def short() -> Iterator[Path]:
+    """The temporary directory of program and inspector: sockets need a short path."""
+    folder = Path(tempfile.mkdtemp(prefix="ti"))
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def inspector(home: Home, short: Path, needs: Callable[..., None]) -> Iterator[Open]:
+    """`inspector(*args, size=(80, 24), env={})` runs `atomic tasks` in a terminal."""
+    needs("tmux")
+    with ExitStack() as running:
+
+        def open_terminal(*args: str, size: tuple[int, int] = (80, 24), env: dict[str, str] | None = None) -> Terminal:
+            path = {"PYTHONPATH": str(ROOT)} if "-m" in program() else {}
+            environment = {**home.environment(), "TMPDIR": str(short), **path, **(env or {})}
+            folder = Path(running.enter_context(tempfile.TemporaryDirectory(prefix="tm")))
+            return running.enter_context(Terminal([*program(), "tasks", *args], folder, home.cwd, environment, size))
+
+        yield open_terminal
+
+
+@pytest.fixture
+def door(short: Path) -> Iterator[ScriptedDoor]:
+    """A program with tasks in every state, for what a real one does not show at once."""
+    queued = {"state": "queued", "execution": {"kind": "queued"}, "metrics": {}}
+    failed = settled("failed", code="AgentFailed", message="400")
+    with ScriptedDoor(short / f"atomic-{os.getuid()}", pid=4_000_001, cwd="/srv/shop", sessionName="checkout") as door:
+        door.put(
+            agent("t1", title="Trace the authentication flow", metrics={"elapsedMs": 134_000}),
+            agent("t2", title="Find 認証 tests", agentName="analyst", **queued),
+            agent("t3", title="Review the change", agentName="reviewer", **failed),
+            task("t4", title="npm run build"),
+            task("t5", title="npm test", **settled("completed", exitCode=0)),
+            task("t6", title="\x1b[31mred\x1b[2J [bold]plain[/bold]", **settled("cancelled", cause="user")),
+        )
+        yield door
+
+
+def plain(capture: str) -> list[str]:
+    """The lines of a capture, without the times that pass."""
+    return [line.rstrip().replace("2m 15s", "2m 14s").replace("2m 16s", "2m 14s") for line in capture.splitlines()]
+
+
+def test_the_list_as_it_looks(inspector: Open, door: ScriptedDoor) -> None:
+    """The page for users shows what they will see."""
+    screen = inspector().shows("Agents", "Shells", "Esc leave")
+    page = (ROOT / "docs" / "inspector.md").read_text(encoding="utf-8")
+    promised = page.partition("```text\n")[2].partition("\n```")[0].split("\n")
+    assert [line for line in plain(screen) if line] == [line for line in promised if line]
+    assert len(plain(screen)) == 24
+
+
+def test_colours_are_the_terminals_own_and_none_when_none_are_wanted(inspector: Open, door: ScriptedDoor) -> None:
+    terminal = inspector()
+    terminal.shows("✗ Failed")
+    assert re.search(r"\x1b\[(?:\d+;)*31m(?:\x1b\[49m)?✗", terminal.capture(styled=True))
+    colourless = inspector(env={"NO_COLOR": "1"})
+    colourless.shows("✗ Failed")
+    styled = colourless.capture(styled=True)
+    assert re.findall(r"\x1b\[(?:\d+;)*3[0-7](?:;\d+)*m", styled) == []
+    assert "✗ " in styled and " ▸ " in styled
+
+
+def test_a_terminal_that_changes_its_size_is_filled(inspector: Open, door: ScriptedDoor) -> None:
+    terminal = inspector(size=(40, 12))
+    terminal.shows(" ▸ ● scout · Trace", "Esc leave")
+    terminal.resize(120, 40)
+    screen = terminal.shows("─" * 120, " ▸ ● Running       scout · Trace the authentication flow")
+    assert len(screen.splitlines()) == 40
+
+
+def test_configured_keys_come_from_the_settings(inspector: Open, home: Home, door: ScriptedDoor) -> None:
+    home.write_settings({"tasks": {"keys": {"stop": "f8", "back": ["b", "left"], "nope": "k", "pageUp": "enter"}}})
+    terminal = inspector()
+    terminal.shows("F8 stop")
+    terminal.press("x", "F8")
+    terminal.shows("Stop this agent?")
+    terminal.press("b")
+    terminal.shows("Agents 3")
+    terminal.press("Escape")
+    screen = terminal.shows("exit code 0")
+    assert "Invalid tasks.keys setting" in screen and "nope" in screen and "pageUp" in screen
+
+
+def test_the_end_of_the_program_is_said_and_the_terminal_is_given_back(inspector: Open, door: ScriptedDoor) -> None:
+    terminal = inspector()
+    terminal.shows("Agents 3")
+    door.end()
+    terminal.shows("The program (pid 4000001) has ended.", "npm run build")
+    terminal.press("Escape")
+    screen = terminal.shows("exit code 0")
+    assert "Agents" not in screen and "Traceback" not in screen
+
+
+Record = dict[str, Any]
