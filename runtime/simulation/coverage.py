@@ -34,8 +34,21 @@ _OF_SUBAGENTS = (
     "LaunchAgents",
     "StopAgent",
 )
+_OF_QUESTIONS = (
+    "AgentMessaged",
+    "AgentSpoke",
+    "AnswerQuestion",
+    "ContactParent",
+    "IntercomAnswer",
+    "ParentAnswer",
+    "QuestionWithdrawn",
+    "SteerChild",
+    "UseIntercom",
+    "WithdrawContact",
+)
 NOT_TOLD = {
     **dict.fromkeys(_OF_SUBAGENTS, "the simulated model starts no subagents"),
+    **dict.fromkeys(_OF_QUESTIONS, "simulated subagents ask nothing"),
     **dict.fromkeys(
         ("PauseTasks", "ResumeTasks", "TasksPaused", "TasksResumed"), "no stage of a workflow is there yet"
     ),
