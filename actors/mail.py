@@ -37,23 +37,26 @@ if TYPE_CHECKING:
     from protocol.codec import Rejected
     from protocol.commands import Command, QueueMode, WithImages
     from protocol.events import AssistantMessageEvent
+    from protocol.inspector import InspectorSession
     from protocol.messages import AssistantMessage, BashExecutionMessage, ToolCall, UserContent
     from protocol.model import Model, ThinkingLevel
     from protocol.tasks import Action, CancelReceipt, Observation, TaskKind, TaskRecord, TaskResult, YieldReason
 
 
 class Ticket(Struct, frozen=True):
-    """A command under way: our serial, the client's id as raw JSON (empty: none), and the name to echo."""
+    """A command under way: our serial, the client's id as raw JSON (empty: none), and the name to echo. `visitor` tells
+    who sent it: 0 is the client on stdin, the others are numbered, and each counts its own serials."""
 
     serial: int
     id: bytes
     command: str | None
+    visitor: int = 0
 
     def ok(self, data: bytes | None = None) -> Record:
-        return Record(ok(self.id, self.command or "", data), self.serial)
+        return Record(ok(self.id, self.command or "", data), self.serial, self.visitor)
 
     def failed(self, error: str, code: str | None = None, details: dict[str, str] | None = None) -> Record:
-        return Record(failed(self.id, self.command, error, code, details), self.serial)
+        return Record(failed(self.id, self.command, error, code, details), self.serial, self.visitor)
 
 
 class Tick(Struct, frozen=True):
@@ -66,10 +69,12 @@ class Tick(Struct, frozen=True):
 
 
 class Record(Struct, frozen=True):
-    """Bytes for stdout: whole JSON lines. `serial` is that of the command which this record answers, else 0."""
+    """Bytes for stdout: whole JSON lines. `serial` is that of the command which this record answers, else 0. With a
+    `visitor` it is for that one, and never for stdout."""
 
     line: bytes
     serial: int = 0
+    visitor: int = 0
 
 
 class Write(Struct, frozen=True):
@@ -231,6 +236,14 @@ class CatalogChanged(Struct, frozen=True):
     view: CatalogView
 
 
+class TasksBegun(Struct, frozen=True):
+    """A session has its first task: there is something to inspect."""
+
+
+class DoorClosed(Struct, frozen=True):
+    """Every visitor is gone, and no other can come."""
+
+
 class CloseSessions(Struct, frozen=True):
     pass
 
@@ -246,6 +259,8 @@ SessionDeskMail = (
     | SessionGone
     | SessionReloaded
     | CatalogChanged
+    | TasksBegun
+    | DoorClosed
     | CloseSessions
     | Down
 )
@@ -454,6 +469,28 @@ class TasksClosed(Struct, frozen=True):
     scope: str
 
 
+class Visit(Struct, frozen=True):
+    """Tell `to` about this session, and with `updates` about its tasks, from now on."""
+
+    visitor: int
+    to: Address[VisitorMail]
+    updates: bool
+
+
+class VisitorCommand(Struct, frozen=True):
+    """A command about tasks. Its answer goes to `to`, also after the visit."""
+
+    ticket: Ticket
+    command: Command
+    to: Address[VisitorMail]
+
+
+class EndVisit(Struct, frozen=True):
+    """This visitor looks at another session now, or at none."""
+
+    visitor: int
+
+
 class CatalogAnswered(Struct, frozen=True):
     """The catalogue is done with a command of this session: `response` goes out once `view` is in force."""
 
@@ -484,6 +521,9 @@ SessionMail = (
     | AgentMessaged
     | TaskResponse
     | TasksClosed
+    | Visit
+    | VisitorCommand
+    | EndVisit
     | CatalogAnswered
     | PreferenceSaved
     | SurroundingsLoaded
@@ -1217,6 +1257,119 @@ SubagentMail = (
     | StopAgent
     | Tick
     | Down
+)
+
+# ---- Door --------------------------------------------------------------------------------------------------------
+
+
+class Connection(Protocol):
+    """One connection to an inspector. Nothing here waits. `read` begins to tell what comes, as `VisitorBytes` and one
+    `VisitorEnded`; of what is sent, `VisitorRead` tells how much has left."""
+
+    def read(self, to: Address[VisitorMail]) -> None: ...
+    def send(self, data: bytes, to: Address[VisitorMail]) -> None: ...
+    def close(self) -> None: ...
+
+
+class VisitorCame(Struct, frozen=True):
+    connection: Connection
+
+
+class DoorRefused(Struct, frozen=True):
+    """There is no socket that an inspector could find."""
+
+    error: str
+
+
+class ShowSession(Struct, frozen=True):
+    """From now on visitors look at this session."""
+
+    session: Address[SessionMail]
+
+
+class SessionLeft(Struct, frozen=True):
+    """This session has answered its last: with `error`, whatever of it is still open."""
+
+    session: Address[SessionMail]
+    error: str
+
+
+class VisitorGone(Struct, frozen=True):
+    visitor: int
+
+
+class CloseDoor(Struct, frozen=True):
+    """Let nobody in any more, and see the visitors out; `DoorClosed` follows."""
+
+
+DoorMail = VisitorCame | DoorRefused | ShowSession | SessionLeft | VisitorGone | CloseDoor | Down
+
+# ---- Visitor -----------------------------------------------------------------------------------------------------
+
+
+class VisitorBytes(Struct, frozen=True):
+    data: bytes
+    ack: Ack | None = None
+
+
+class VisitorEnded(Struct, frozen=True):
+    """Nothing more comes. `is_gone`: nothing can be sent either."""
+
+    is_gone: bool = False
+
+
+class VisitorRead(Struct, frozen=True):
+    """So many bytes have left."""
+
+    size: int
+
+
+class FaceSession(Struct, frozen=True):
+    session: Address[SessionMail]
+
+
+class LoseSession(Struct, frozen=True):
+    """What this session has not answered by now, it never will."""
+
+    session: Address[SessionMail]
+    error: str
+
+
+class SeeOut(Struct, frozen=True):
+    """The program ends."""
+
+
+class SessionDescribed(Struct, frozen=True):
+    """Which session it is that a visitor looks at, and what of it has changed."""
+
+    session: Address[SessionMail]
+    facts: InspectorSession
+
+
+class VisitorAnswered(Struct, frozen=True):
+    """The answer to a command of this visitor."""
+
+    response: Record
+
+
+class VisitorTold(Struct, frozen=True):
+    """Events of this session, encoded, each with its line feed."""
+
+    session: Address[SessionMail]
+    lines: bytes
+
+
+VisitorMail = (
+    VisitorBytes
+    | VisitorTold
+    | VisitorAnswered
+    | VisitorRead
+    | VisitorEnded
+    | SessionDescribed
+    | FaceSession
+    | LoseSession
+    | SeeOut
+    | Tick
 )
 
 # ---- Clock -------------------------------------------------------------------------------------------------------

@@ -130,10 +130,16 @@ def _run(startup: Startup, trace: TraceFile | None, plan: OneShotPlan | None) ->
     mark_children()
     sink = StdoutSink(take_stdout())
     address = MainThread()
-    root = Root(complain, lambda: sink.written, kill_descendants)
-    root.me = address
     pump = start_pump if trace is None else start_named_pump
-    House(startup, ThreadHost(trace), os.environ, pump, plan).start(address, root, sink)
+    house = House(startup, ThreadHost(trace), os.environ, pump, plan)
+
+    def sweep() -> None:
+        house.tidy()
+        kill_descendants()
+
+    root = Root(complain, lambda: sink.written, sweep)
+    root.me = address
+    house.start(address, root, sink)
     _listen(address)
     gc.freeze()  # what lives as long as the process need not be looked at ever again
     gc.enable()
@@ -142,7 +148,7 @@ def _run(startup: Startup, trace: TraceFile | None, plan: OneShotPlan | None) ->
             root.receive(address.next())
         except Exception as error:  # Root has no owner: it ends the process itself
             complain(f"root failed: {describe(error)}")
-            kill_descendants()
+            sweep()
             os._exit(1)
     _exit(root.exit_code or (0 if trace is None or trace.is_whole else 1))
 

@@ -26,6 +26,8 @@ from actors.mail import (
     AgentPlan,
     CatalogMail,
     ClockMail,
+    Connection,
+    DoorMail,
     IntakeMail,
     ModelCallMail,
     ModelRequest,
@@ -47,13 +49,14 @@ from actors.mail import (
     TaskDeskMail,
     ToolCallMail,
     ToolRequest,
+    VisitorMail,
     Woke,
     WriterMail,
 )
 from actors.preferences import Preferences
 from actors.session.actor import Session
 from actors.session.compaction_files import DiskFiles
-from actors.session.desk import SessionDesk
+from actors.session.desk import DOOR, SessionDesk
 from actors.session.file import OpenedSession, Stamps, read_session
 from actors.session.queue import Queue
 from actors.session.services import Modes, Services, inheriting
@@ -87,6 +90,7 @@ if TYPE_CHECKING:
     from actors.tool.table import Tool
     from protocol.commands import WithImages
     from protocol.tasks import TaskRef
+    from runtime.local_socket import LocalSocket
     from runtime.oneshot import OneShotPlan
 
 
@@ -136,6 +140,12 @@ class House:
         self._pump = pump
         self._transport = _LazyTransport(startup.settings)
         self._tools = startup.tools
+        self._ways_in: list[LocalSocket] = []
+
+    def tidy(self) -> None:
+        """Whichever way the program ends: nothing of it stays where others would find it."""
+        for way_in in self._ways_in:
+            way_in.close()
 
     def start(self, root: Child[RootMail], actor: Root, sink: StdoutSink) -> None:
         settings = self._startup.settings
@@ -170,6 +180,7 @@ class House:
             self._open_session,
             now_ms,
             complain,
+            partial(self._start_door, clock),
         )
         desk: Child[SessionDeskMail] = host.start(desk_actor, "sessions", root, "session desk")
         intake: Address[IntakeMail]
@@ -260,6 +271,23 @@ class House:
     ) -> Child[SessionMail]:
         given = inheriting(services(desk), inherited)
         return self._host.start(Session(key, opened, given, modes), f"session-{key}", desk, key)
+
+    def _start_door(self, clock: Address[ClockMail], desk: Address[SessionDeskMail]) -> Child[DoorMail]:
+        from actors.inspector.door import Door
+        from runtime.local_socket import LocalSocket
+
+        way_in = LocalSocket(self._pump)
+        self._ways_in.append(way_in)
+        door = Door(desk, way_in, partial(self._start_visitor, clock), complain)
+        return self._host.start(door, "door", desk, DOOR)
+
+    def _start_visitor(
+        self, clock: Address[ClockMail], number: int, connection: Connection, door: Address[DoorMail]
+    ) -> Child[VisitorMail]:
+        from actors.inspector.visitor import Visitor
+
+        visitor = Visitor(number, connection, door, clock, os.getpid())
+        return self._host.start(visitor, f"visitor-{number}", door, number)
 
     def _start_queue(self, session: Address[SessionMail], modes: Modes) -> Child[QueueMail]:
         return self._host.start(Queue(session, modes), "queue", session, "queue")

@@ -25,6 +25,7 @@ from actors.mail import (
     Commands,
     CompactionWorked,
     DescribeFork,
+    EndVisit,
     Exported,
     NoMoreCommands,
     PassOn,
@@ -46,11 +47,14 @@ from actors.mail import (
     ToolEnded,
     ToolProgress,
     UseCatalog,
+    Visit,
+    VisitorCommand,
 )
 from actors.session.background import Background
 from actors.session.compactor import Compactor
 from actors.session.cycle import PromptCycle
 from actors.session.file import OpenedSession
+from actors.session.guests import Guests
 from actors.session.handover import HandOver
 from actors.session.headroom import Headroom
 from actors.session.history import History
@@ -89,6 +93,7 @@ class Session(Actor[SessionMail]):
         self.fallback: tuple[str | None, Any] = (None, None)
         self.handover = HandOver(self)
         self.tasks = TaskSide(self)
+        self.guests = Guests(self)
         self.notices = Notices(self)
         self._adopted: set[int] = set()
         self._numbers = count(1)
@@ -152,6 +157,9 @@ class Session(Actor[SessionMail]):
             AgentMessaged: self.tasks.messaged,
             TaskResponse: self.tasks.answered,
             TasksClosed: self.tasks.closed,
+            Visit: self.guests.visit,
+            VisitorCommand: self.guests.command,
+            EndVisit: self.guests.leave,
             SurroundingsLoaded: lambda mail: self.requests.slash.loaded(mail),
             Exported: self.requests.state.exported,
             CompactionWorked: self.compactor.worked,
@@ -174,6 +182,7 @@ class Session(Actor[SessionMail]):
             self.cycle.tell_notices()
         self.handover.move_on()
         self.outbox.send()
+        self.guests.look()
 
     def ended(self) -> None:
         self.waiting.stop()

@@ -20,8 +20,11 @@ from actors.mail import (
     BashAdopted,
     BecomeCurrent,
     CatalogChanged,
+    CloseDoor,
     CloseSessions,
     DescribeFork,
+    DoorClosed,
+    DoorMail,
     ForkReady,
     ForkRefused,
     HomeMoved,
@@ -38,12 +41,15 @@ from actors.mail import (
     SessionCurrent,
     SessionDeskMail,
     SessionGone,
+    SessionLeft,
     SessionMail,
     SessionReloaded,
     SessionsClosed,
     ShellDeskMail,
+    ShowSession,
     TargetFailed,
     TargetOpened,
+    TasksBegun,
     Ticket,
     UseCatalog,
     Write,
@@ -56,6 +62,9 @@ from protocol import commands as c
 from protocol.codec import encode
 
 CLOSING = "atomic is shutting down"
+LEFT = "the session has ended"
+DOOR = "door"
+"""What the door is called in its `Down`; sessions are numbered."""
 TWICE_WITHIN_MS = 60_000
 
 
@@ -76,6 +85,9 @@ OpenTarget = Callable[[int, Target, Address[SessionDeskMail]], None]
 """Opens in a pump; the desk is told `TargetOpened` or `TargetFailed` with the serial."""
 
 StartSession = Callable[[int, OpenedSession, Modes, Inherited, Address[SessionDeskMail]], Child[SessionMail]]
+
+StartDoor = Callable[[Address[SessionDeskMail]], Child[DoorMail]]
+"""Lets inspectors in from now on."""
 
 
 class Slot(Struct):
@@ -101,7 +113,7 @@ class Replacement(Struct):
 
 
 class SessionDesk(Actor[SessionDeskMail]):
-    """`first` is the session of the start. `now` is in milliseconds."""
+    """`first` is the session of the start. `now` is in milliseconds. Without `start_door` no inspector can come."""
 
     def __init__(
         self,
@@ -113,6 +125,7 @@ class SessionDesk(Actor[SessionDeskMail]):
         open_target: OpenTarget,
         now: Callable[[], int],
         complain: Callable[[str], None],
+        start_door: StartDoor | None = None,
     ) -> None:
         self._first = first
         self._modes = modes
@@ -124,6 +137,9 @@ class SessionDesk(Actor[SessionDeskMail]):
         self._open_target = open_target
         self._now = now
         self._complain = complain
+        self._start_door = start_door
+        self._door: Child[DoorMail] | None = None
+        self._door_closing = False
         self._slots: dict[int, Slot] = {}
         self._current = 0
         self._last_key = 0
@@ -144,8 +160,7 @@ class SessionDesk(Actor[SessionDeskMail]):
             case Replace(ticket, command):
                 self._replace(ticket, command)
             case OpenFirst():
-                self._current = self._start(self._first, None)
-                self._intake.tell(SessionCurrent(self._slots[self._current].address))
+                self._make_current(self._start(self._first, None))
             case TargetOpened(serial, opened, surroundings):
                 self._opened(serial, opened, surroundings)
             case TargetFailed(serial, error):
@@ -162,8 +177,15 @@ class SessionDesk(Actor[SessionDeskMail]):
                 self._forget(key, heard)
             case SessionReloaded(ticket, error):
                 self._reloaded(ticket.serial, error)
+            case TasksBegun():
+                self._open_door()
+            case DoorClosed():
+                self._door = None
             case CloseSessions():
                 self._close()
+            case Down(key, error) if key == DOOR:
+                self._door = None
+                self._complain(f"inspectors can no longer connect: {error}")
             case Down(key, error):
                 self._bury(key, error)
             case _:
@@ -268,10 +290,8 @@ class SessionDesk(Actor[SessionDeskMail]):
 
     def _promote(self, successor: int) -> None:
         assert self._replacement is not None
-        self._current = successor
-        slot = self._slots[successor]
-        slot.tell(BecomeCurrent(self._modes, self._defaults))
-        self._intake.tell(SessionCurrent(slot.address))
+        self._slots[successor].tell(BecomeCurrent(self._modes, self._defaults))
+        self._make_current(successor)
         self._answer(self._replacement.ticket.ok(self._replacement.data))
 
     def _reloaded(self, serial: int, error: str | None) -> None:
@@ -317,6 +337,11 @@ class SessionDesk(Actor[SessionDeskMail]):
         self._slots[self._last_key] = Slot(self._last_key, opened, address)
         return self._last_key
 
+    def _make_current(self, key: int) -> None:
+        self._current = key
+        self._intake.tell(SessionCurrent(self._slots[key].address))
+        self._tell_door(ShowSession(self._slots[key].address))
+
     def _change_catalog(self, view: CatalogView) -> None:
         self._catalog = view
         for slot in self._slots.values():
@@ -338,6 +363,7 @@ class SessionDesk(Actor[SessionDeskMail]):
         del self._slots[key]
         slot.opened.journal.close()
         slot.address.stop()
+        self._tell_door(SessionLeft(slot.address, LEFT))
 
     def _bury(self, key: int, error: str) -> None:
         """Opens the file of a session that died again, so that its shell requests find their home and a client that
@@ -345,6 +371,7 @@ class SessionDesk(Actor[SessionDeskMail]):
         slot = self._slots.pop(key, None)
         if slot is None:  # it had nothing left to do
             return
+        self._tell_door(SessionLeft(slot.address, f"the session failed: {error}"))
         if key == self._current and self._passed_on is not None:
             self._writer.tell(Write((self._passed_on,)))  # the Writer lets it through only once
         self._complain(f"the session died and is opened again: {error}")
@@ -371,14 +398,28 @@ class SessionDesk(Actor[SessionDeskMail]):
         address = reborn.address
         address.tell(BashAdopted(frozenset((UNTIL_ADOPTED,))))
         if key == self._current:
-            self._current = successor
-            self._intake.tell(SessionCurrent(address))
+            self._make_current(successor)
         else:
             reborn.tell(Retire())
             address.tell(NoMoreCommands())
         self._shells.tell(HomeMoved(slot.address, address, f"the session failed: {error}"))
         if self._closing:
             self._retire_all()
+
+    # -- inspectors
+
+    def _open_door(self) -> None:
+        """With the first task of the process; it stays open for the sessions that follow."""
+        if self._start_door is None or self._closing:
+            return
+        start_door, self._start_door = self._start_door, None
+        self._door = start_door(self.me)
+        if self._current in self._slots:
+            self._tell_door(ShowSession(self._slots[self._current].address))
+
+    def _tell_door(self, mail: ShowSession | SessionLeft | CloseDoor) -> None:
+        if self._door is not None:
+            self._door.tell(mail)
 
     # -- the end
 
@@ -393,9 +434,15 @@ class SessionDesk(Actor[SessionDeskMail]):
             slot.address.tell(NoMoreCommands())
 
     def _tell_closed(self) -> None:
-        if self._closing and not self._closed and not self._slots and not self._dead:
+        """Inspectors hear the end of the tasks, and then leave."""
+        if not self._closing or self._closed or self._slots or self._dead:
+            return
+        if self._door is None:
             self._closed = True
             self._root.tell(SessionsClosed())
+        elif not self._door_closing:
+            self._door_closing = True
+            self._tell_door(CloseDoor())
 
 
 def _wrong_path(command: c.Command) -> str | None:

@@ -12,14 +12,21 @@ from typing import TYPE_CHECKING
 from actors.mail import (
     AgentMessaged,
     CloseTasks,
+    Record,
     TaskChanged,
     TaskCommand,
     TaskDeskMail,
     TaskResponse,
+    TasksBegun,
     TasksClosed,
     Ticket,
+    VisitorAnswered,
+    VisitorMail,
 )
+from protocol.codec import encode
+from protocol.commands import GetTasks
 from protocol.events import TaskUpdate
+from protocol.responses import TaskList
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +39,7 @@ if TYPE_CHECKING:
     StartDesk = Callable[[str, str, Address[SessionMail]], Child[TaskDeskMail]]
 
 KEY = "tasks-"
+UNKNOWN = "UnknownTask: UnknownTask"
 
 
 class TaskSide:
@@ -42,7 +50,8 @@ class TaskSide:
         self._desk: tuple[str, Child[TaskDeskMail]] | None = None
         self._closing: dict[str, Child[TaskDeskMail]] = {}
         self._closed: list[Child[TaskDeskMail]] = []
-        self._open: dict[int, Ticket] = {}
+        self._open: dict[tuple[int, int], tuple[Ticket, Address[VisitorMail] | None]] = {}
+        self._has_begun = False
         self._started = 0
         self._prefix = ""
 
@@ -73,25 +82,43 @@ class TaskSide:
 
     # -- commands
 
-    def pass_on(self, ticket: Ticket, command: Command) -> bool:
-        """Passes a command on; whether there is anybody who knows tasks."""
+    def take(self, ticket: Ticket, command: Command, to: Address[VisitorMail] | None = None) -> None:
+        """A command of the client, or of the visitor at `to`. A session that never had a task knows none."""
+        self._open[ticket.visitor, ticket.serial] = (ticket, to)
         desks = [*self._closing.values(), *([self._desk[1]] if self._desk else [])]
         if desks:
-            self._open[ticket.serial] = ticket
             desks[-1].tell(TaskCommand(ticket, command))
-        return bool(desks)
+        elif isinstance(command, GetTasks):
+            self._answer(ticket.ok(encode(TaskList([]))))
+        else:
+            self._answer(ticket.failed(UNKNOWN))
 
     def answered(self, mail: TaskResponse) -> None:
-        self._open.pop(mail.response.serial, None)
-        self._session.outbox.record(mail.response)
+        self._answer(mail.response)
+
+    def _answer(self, response: Record) -> None:
+        """Once, to whoever asked."""
+        _, to = self._open.pop((response.visitor, response.serial), (None, None))
+        if to is not None:
+            to.tell(VisitorAnswered(response))
+        elif not response.visitor:
+            self._session.outbox.record(response)
 
     def changed(self, mail: TaskChanged) -> None:
-        """The notice is in the file before the client hears that the task is over."""
+        """The notice is in the file before anybody hears that the task is over."""
         self._session.notices.close_questions(mail.record)
         if mail.notice is not None:
             self._session.notices.add(mail.notice)
-        if self._session.setting.defaults.task_updates:
-            self._session.outbox.event(TaskUpdate(mail.record))
+        if not self._has_begun:
+            self._has_begun = True
+            self._session.services.desk.tell(TasksBegun())
+        for_client = self._session.setting.defaults.task_updates
+        if not (for_client or self._session.guests.listen):
+            return
+        line = encode(TaskUpdate(mail.record)) + b"\n"
+        if for_client:
+            self._session.outbox.lines(line)
+        self._session.guests.tell(line)
 
     def messaged(self, mail: AgentMessaged) -> None:
         """What the run waits for goes on without it, so that the model can read it."""
@@ -126,9 +153,8 @@ class TaskSide:
             desk, self._desk = self._desk[1], None
         if desk is not None:
             self._session.loop.lose_tasks(desk)
-        for ticket in self._open.values():
-            self._session.outbox.failed(ticket, f"the tasks failed: {error}")
-        self._open.clear()
+        for ticket, _ in list(self._open.values()):
+            self._answer(ticket.failed(f"the tasks failed: {error}"))
 
     def abandon(self) -> None:
         """The session dies: its tasks go with it."""

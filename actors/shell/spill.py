@@ -129,6 +129,21 @@ def _open_anchored(root: str, directories: tuple[str, ...], name: str, uid: int)
         os.close(parent)
 
 
+def private_directory(root: str, name: str, uid: int) -> str:
+    """The path of the directory `name` below `root`, mode 0700 and owned by `uid`; it is made if it is missing. Raises
+    OSError when it is a link, foreign or cannot be tightened."""
+    path = os.path.join(root, name)
+    if not _ANCHORED:
+        os.makedirs(path, exist_ok=True)
+        return path
+    parent = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.close(_enter(parent, name, uid, replace=False))
+    finally:
+        os.close(parent)
+    return path
+
+
 def _enter(parent: int, name: str, uid: int, replace: bool) -> int:
     _make(parent, name)
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -105,5 +105,5 @@ class ClientSide:
     def _type(self, ticket: Ticket, task: Task, text: str, operation: str | None) -> None:
         if task.phase != "running" or not self._runners.has_command(task.id):
             raise Refused("TaskTerminal" if task.result is not None else "StdinClosed")
-        name = operation if operation is not None else f"input-{ticket.serial}"
+        name = operation if operation is not None else f"input-{ticket.visitor}-{ticket.serial}"
         self._runners.type(ticket, task.id, name, text)

@@ -33,7 +33,7 @@ def test_bytes_and_environments_are_told_by_size_or_type_only() -> None:
     assert b"hunter2" not in line
     fields = json.loads(line)["fields"]
     assert fields["home"] == "<session-1>"
-    assert fields["ticket"] == {"serial": 7, "id": "<3 bytes>", "command": "bash"}
+    assert fields["ticket"] == {"serial": 7, "id": "<3 bytes>", "command": "bash", "visitor": 0}
     assert traced(StdinBytes(b'{"credential":"hunter2"}'))["fields"]["data"] == "<24 bytes>"
 
 

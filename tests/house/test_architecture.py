@@ -238,7 +238,7 @@ def circles(graph: dict[str, set[str]]) -> set[frozenset[str]]:
 def table(text: str, heading: str) -> list[list[str]]:
     """The rows of the first table below a heading, without back-ticks."""
     section = re.split(r"^#+ ", text.partition(f"# {heading}\n")[2], flags=re.MULTILINE)[0]
-    lines = [line.replace("`", "").strip("| ") for line in section.splitlines() if line.startswith("|")]
+    lines = [line.replace("`", "").strip().strip("|") for line in section.splitlines() if line.startswith("|")]
     assert len(lines) > 2, f'no table below "{heading}"'
     return [[cell.strip() for cell in line.split("|")] for line in lines[2:]]
 

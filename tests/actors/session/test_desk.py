@@ -14,8 +14,10 @@ from actors.mail import (
     UNTIL_ADOPTED,
     BashAdopted,
     BecomeCurrent,
+    CloseDoor,
     CloseSessions,
     DescribeFork,
+    DoorClosed,
     ForkReady,
     ForkRefused,
     HomeMoved,
@@ -28,14 +30,17 @@ from actors.mail import (
     Retired,
     SessionCurrent,
     SessionGone,
+    SessionLeft,
     SessionReloaded,
     SessionsClosed,
+    ShowSession,
     TargetFailed,
     TargetOpened,
+    TasksBegun,
     Ticket,
 )
 from actors.probe import Probe
-from actors.session.desk import CLOSING, SessionDesk, Target
+from actors.session.desk import CLOSING, DOOR, SessionDesk, Target
 from actors.session.file import OpenedSession, SessionFileError, Stamps, new_session, open_session
 from actors.session.journal import JournalError
 from protocol import commands as c
@@ -75,7 +80,10 @@ class Bench:
             lambda serial, target, _: self.asked.append((serial, target)),
             lambda: self.time,
             self.complaints.append,
+            self._open_door,
         )
+        self.door: Probe[Any] = Probe()
+        self.doors = 0
         self.desk.me = Probe()
         self.desk.connect(self.intake, self.shells)
         self.tell(OpenFirst())
@@ -84,6 +92,10 @@ class Bench:
     def _start(self, key: int, opened: OpenedSession, *_: Any) -> Probe[Any]:
         self.sessions[key], self.opened[key] = Probe(), opened
         return self.sessions[key]
+
+    def _open_door(self, _: Any) -> Probe[Any]:
+        self.doors += 1
+        return self.door
 
     def new(self) -> OpenedSession:
         return new_session(STAMPS, str(self.folder), str(self.folder))
@@ -502,3 +514,65 @@ def test_closing_waits_for_a_dead_session_so_that_its_shells_are_recorded(bench:
     assert isinstance(bench.shells.next(), HomeMoved)
     bench.tell(SessionGone(2, 1))
     assert bench.root.drain() == [SessionsClosed()]
+
+
+# ---- inspectors --------------------------------------------------------------------------------------------------
+
+
+def test_the_door_is_opened_once_with_the_first_task_of_any_session(bench: Bench) -> None:
+    assert bench.doors == 0
+    bench.tell(TasksBegun())
+    bench.tell(TasksBegun())
+    assert bench.doors == 1
+    assert bench.door.drain() == [ShowSession(bench.sessions[1])]
+
+
+def test_the_door_hears_of_each_session_that_becomes_current_and_of_each_that_has_ended(bench: Bench) -> None:
+    bench.tell(TasksBegun())
+    bench.door.drain()
+    bench.replaced(2)
+    assert bench.door.drain() == [ShowSession(bench.sessions[2])]
+    bench.tell(SessionGone(1, 1))
+    assert bench.door.drain() == [SessionLeft(bench.sessions[1], "the session has ended")]
+
+
+def test_the_door_hears_that_a_session_died_and_which_one_it_is_again(bench: Bench) -> None:
+    bench.tell(TasksBegun())
+    bench.door.drain()
+    bench.tell(Down(1, "KeyError"))
+    assert bench.door.drain() == [SessionLeft(bench.sessions[1], "the session failed: KeyError")]
+    (serial, _) = bench.asked[-1]
+    bench.tell(TargetOpened(serial, bench.new()))
+    assert bench.door.drain() == [ShowSession(bench.sessions[2])]
+
+
+def test_the_sessions_have_closed_when_the_door_has(bench: Bench) -> None:
+    bench.tell(TasksBegun())
+    bench.door.drain()
+    bench.tell(CloseSessions())
+    bench.tell(SessionGone(1, 1))
+    assert CloseDoor() in bench.door.drain()
+    assert bench.root.drain() == []
+    bench.tell(DoorClosed())
+    assert bench.root.drain() == [SessionsClosed()]
+
+
+@pytest.mark.parametrize("closing", [False, True])
+def test_a_door_that_died_stays_shut_and_keeps_nothing_up(bench: Bench, closing: bool) -> None:
+    bench.tell(TasksBegun())
+    if closing:
+        bench.tell(CloseSessions())
+        bench.tell(SessionGone(1, 1))
+    bench.tell(Down(DOOR, "KeyError"))
+    bench.tell(TasksBegun())
+    assert (bench.doors, bench.complaints) == (1, ["inspectors can no longer connect: KeyError"])
+    if not closing:
+        bench.tell(CloseSessions())
+        bench.tell(SessionGone(1, 1))
+    assert bench.root.drain() == [SessionsClosed()]
+
+
+def test_no_door_is_opened_while_the_program_ends(bench: Bench) -> None:
+    bench.tell(CloseSessions())
+    bench.tell(TasksBegun())
+    assert bench.doors == 0
