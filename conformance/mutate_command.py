@@ -12,7 +12,8 @@ from typing import Any
 
 from conformance.cli import Misuse
 from conformance.flag_values import chance, count
-from conformance.mutations import KINDS, Choice, Mutator
+from conformance.mutation import Choice
+from conformance.mutations import KINDS, Mutator
 from conformance.relay import Relay, Untouched
 from protocol.lines import LineSplitter
 

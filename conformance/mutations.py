@@ -8,49 +8,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+from conformance.mutation import Choice, Kind, Mutation, Record, is_response
 from conformance.record_command import record_of
+from conformance.task_mutations import TASK_KINDS
 from protocol.json_text import encode
 
-Record = dict[str, Any]
 _SHELL = ("bash", "user_bash")
-
-
-class Choice(NamedTuple):
-    """A mutation as it is asked for. `argument` is what the flag takes: a type, a command, a number, a text."""
-
-    kind: str
-    argument: str = ""
-
-
-class Kind(NamedTuple):
-    """`argument`: how the flag's argument is called in help, empty without; `text`: what the agent then does wrong."""
-
-    make: Callable[[str], Mutation]
-    argument: str
-    text: str
-
-
-class Mutation:
-    """Overridden by each kind. `strikes` says whether a record can be struck, `struck` what stands in its place."""
-
-    def __init__(self, argument: str) -> None:
-        self.argument = argument
-
-    def strikes(self, record: Record) -> bool:
-        return record.get("type") == self.argument
-
-    def struck(self, record: Record, line: bytes) -> list[bytes]:
-        raise NotImplementedError
-
-    def passed(self, record: Record | None, line: bytes) -> list[bytes]:
-        """Every line that is not struck."""
-        return [line]
-
-    def ended(self) -> list[bytes]:
-        """What was kept back."""
-        return []
 
 
 class Drop(Mutation):
@@ -234,10 +199,6 @@ class Silence(Mutation):
         return [line] if self._left >= 0 else []
 
 
-def is_response(record: Record, *commands: str) -> bool:
-    return record.get("type") == "response" and (not commands or record.get("command") in commands)
-
-
 def stream_of(record: Record) -> Any:
     """Which stream of deltas a record belongs to, `None` when it is no delta."""
     if record.get("type") == "bash_execution_update":
@@ -264,6 +225,7 @@ KINDS: dict[str, Kind] = {
     "late-event": Kind(LateEvent, "", "a delta of each answer comes after agent_settled"),
     "early-result": Kind(EarlyResult, "", "a response to bash comes before the last delta"),
     "silence": Kind(Silence, "N", "nothing comes after so many records"),
+    **TASK_KINDS,
 }
 
 

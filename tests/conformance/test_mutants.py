@@ -40,13 +40,24 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
     "a response before the last delta": ("--early-result", "bash/deltas", "a record that must not be there"),
     "silence": ("--silence 3", "session/fork", "no record"),
     "death in the middle of a run": ("--die-after 5", "session/fork", "no record"),
+    "a lost notice": ("--chance 0.5 --lose-notice", "tasks/notice-each", "no record"),
+    "a notice that comes twice": ("--double-notice", "tasks/notice", "how many records"),
+    "a notice of an agent that comes twice": ("--double-notice", "subagents/notice", "how many records"),
+    "a notice for the foreground": (
+        "--foreground-notice",
+        "tasks/notice-not-for-foreground",
+        "how many records",
+    ),
+    "a kill that waits": ("--patient-kill", "tasks/kill-does-not-wait", 'execution.kind: anything but "settled"'),
+    "an update unasked": ("--unasked-update", "tasks/no-updates-unasked", "a record that must not be there"),
 }
 
 
 @pytest.mark.parametrize("what", MUTANTS)
 def test_each_mutant_is_caught(what: str) -> None:
     flags, case, told = MUTANTS[what]
-    one = verdict(flags, case, deadline=2.0)
+    far = case.startswith(("tasks/", "subagents/"))  # these start processes before it comes to what is broken
+    one = verdict(flags, case, deadline=8.0 if far else 2.0)
     assert one.outcome == "failed"
     assert told in "\n".join(fault.text() for fault in one.faults)
 

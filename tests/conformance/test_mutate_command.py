@@ -55,6 +55,11 @@ OUTCOMES: list[tuple[str, tuple[str, ...], tuple[type, ...]]] = [
     ("--early-result", (), (FINE,)),
     ("--silence", ("5",), (DeadlineExceeded,)),
     ("--die-after", ("8",), (AgentDied,)),
+    ("--lose-notice", (), (FINE,)),
+    ("--double-notice", (), (FINE,)),
+    ("--foreground-notice", (), (FINE,)),
+    ("--patient-kill", (), (FINE,)),
+    ("--unasked-update", (), (FINE,)),
 ]
 
 
@@ -71,6 +76,7 @@ def conversation(command: list[str]) -> None:
     with RpcClient(command, options=IMPATIENT) as client:
         for _ in range(2):
             client.prompt("SAY one two three", deadline=2.0).wait()
+        client.prompt('TOOL bash {"command": "true"}', deadline=2.0).wait()
         assert client.bash("echo out; echo err >&2", deadline=1.0).result().exit_code == 0
         with suppress(CommandRefused):
             client.set_steering_mode("sometimes")  # type: ignore[arg-type]

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.mutations import KINDS, Choice, Mutator
+from conformance.mutation import Choice
+from conformance.mutations import KINDS, Mutator
 
 
 def response(command: str, id: Any = "1", **more: Any) -> dict[str, Any]:
@@ -48,6 +49,54 @@ def read(line: bytes) -> Any:
         return line
 
 
+def messages(**message: Any) -> list[Any]:
+    return [{"type": type_, "message": message} for type_ in ("message_start", "message_end")]
+
+
+def ended(tool: str, details: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "tool_execution_end", "toolName": tool, "result": {"details": details}}
+
+
+NOTICE = messages(role="custom", customType="task-completion", content="x")
+SAID = messages(role="toolResult", toolName="bash", details={"exitCode": 1})
+(_, BACKGROUND) = messages(role="toolResult", toolName="bash", details={"observation": {}})
+STOPPED = {"kind": "settled", "result": {"kind": "cancelled", "cause": "user"}}
+ENVELOPE = {"completionId": "completion-task-x-0-0", "ownerId": "owner-x-0", "taskId": "task-x-0-0"}
+MADE_UP = messages(
+    role="custom",
+    customType="task-completion",
+    content="Background shell completed: it",
+    display=True,
+    timestamp=0,
+    details={
+        **ENVELOPE,
+        "terminalSequence": "1",
+        "result": {"kind": "completed", "exitCode": 0},
+        "display": False,
+        "notification": {"title": "it", "preview": "", "status": "completed", "taskId": "task-x-0-0"},
+    },
+)
+UPDATE = {
+    "type": "task_update",
+    "task": {
+        "ref": {
+            "ownerId": "owner-x-0",
+            "taskId": "task-x-0-0",
+            "attemptId": "attempt-x-0-0-1",
+            "generation": "x-0",
+        },
+        "launchOrdinal": 0,
+        "kind": "command",
+        "title": "it",
+        "state": "completed",
+        "execution": {"kind": "settled", "result": {"kind": "completed", "exitCode": 0}},
+        "observation": {"kind": "none", "reason": "task-settled"},
+        "cleanup": {"kind": "reaped"},
+        "attention": {"kind": "none", "requestIds": []},
+        "wasBackground": False,
+        "acceptsInput": False,
+    },
+}
 REFUSED = response("bash", success=False, error="no")
 EXAMPLES: dict[str, tuple[str, list[Any], list[Any]]] = {
     "drop": ("agent_settled", [START, SETTLED, NOISE], [START, NOISE]),
@@ -89,6 +138,15 @@ EXAMPLES: dict[str, tuple[str, list[Any], list[Any]]] = {
         [shell("1", "x"), response("bash", "x"), shell("2", "x"), response("bash", "y"), shell("3", "y")],
     ),
     "silence": ("2", [START, NOISE, SETTLED, NOISE], [START, NOISE]),
+    "lose-notice": ("", [*NOTICE, *SAID], SAID),
+    "double-notice": ("", [*NOTICE, *SAID], [*NOTICE, *NOTICE, *SAID]),
+    "foreground-notice": ("", [*SAID, BACKGROUND], [*SAID, *MADE_UP, BACKGROUND]),
+    "patient-kill": (
+        "",
+        [ended("kill", {"taskId": "t", "cleanup": {"kind": "draining"}}), ended("bash", {})],
+        [ended("kill", {"taskId": "t", "cleanup": {"kind": "reaped"}, "execution": STOPPED}), ended("bash", {})],
+    ),
+    "unasked-update": ("", [START, ended("bash", {})], [START, ended("bash", {}), UPDATE]),
 }
 
 
