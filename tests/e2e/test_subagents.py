@@ -21,8 +21,8 @@ Answer = Callable[[Request], Any]
 
 CHILD = "You are a subagent"
 CONTACT = "contact_supervisor"
-JOBS = 12
-HELD, FAILING = 0, 5
+JOBS = 50
+HELD, FAILING, ASKING = 0, 5, 20
 
 
 def launch(call: str = "t1", /, **arguments: Any) -> Any:
@@ -63,6 +63,11 @@ def has_notices(a: Agent, count: int) -> list[Record]:
     return found
 
 
+def ends(messages: list[Record]) -> list[Record]:
+    """Of notices those that a task is over."""
+    return [message for message in messages if message["customType"] == "task-completion"]
+
+
 def alive(a: Agent, command: str, count: int = 1) -> None:
     """Waits until so many processes below the program run exactly this."""
     deadline = time.monotonic() + 20
@@ -97,21 +102,32 @@ def job_of(request: Request) -> int:
 # ---- many --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.timeout(120)
-def test_many_run_four_at_a_time_while_the_parent_chats_and_each_is_told_once(
+@pytest.mark.timeout(180)  # some 10 s alone
+def test_fifty_run_four_at_a_time_while_the_parent_chats_and_each_is_told_once(
     agent: Start, server: ModelServer, home: Any
 ) -> None:
+    """One is killed, one fails, and one asks its parent; then the input ends, and the file holds all of it."""
     go = home.cwd / "go"
 
     def child(request: Request) -> Any:
-        job = job_of(request)
-        if "tool_result" in said(request):
-            return error(400, message="no such thing") if job == FAILING else text(f"answer of {job}")
-        sleep = "sleep 313" if job == HELD else f"until [ -e {go} ]; do sleep 0.02; done; echo did {job}"
-        return tool("bash", {"command": sleep}, id=f"c{job}")
+        job, done = job_of(request), said(request).count("tool_result")
+        if done == 0:
+            sleep = "sleep 313" if job == HELD else f"until [ -e {go} ]; do sleep 0.02; done; echo did {job}"
+            return tool("bash", {"command": sleep}, id=f"c{job}")
+        if done == 1 and job == ASKING:
+            return tool(CONTACT, {"reason": "need_decision", "message": f"may job {job} go on?"}, id="q")
+        answer = f"answer of {job}" + (", allowed" if "you may" in said(request) else "")
+        return error(400, message="no such thing") if job == FAILING else text(answer)
 
-    tasks = [{"agent": "scout", "task": f"job {job} "} for job in range(JOBS)]
-    server.default = parent_and(child, launch(tasks=tasks))
+    def parent(request: Request) -> Any:
+        if "tool_result" not in said(request):
+            return launch(tasks=[{"agent": "scout", "task": f"job {job} "} for job in range(JOBS)])
+        newest = json.dumps(request.body["messages"][-1])
+        if f"may job {ASKING} go on?" in newest:
+            return tool("intercom", {"action": "reply", "message": "you may"}, id="r1")
+        return text("hello to you" if "hello" in newest else "noted")
+
+    server.default = lambda request: child(request) if is_child(request) else parent(request)
     with agent() as a:
         a.request("set_task_subscription", enabled=True)
         a.prompt("go")
@@ -131,24 +147,33 @@ def test_many_run_four_at_a_time_while_the_parent_chats_and_each_is_told_once(
         receipt = a.request("cancel_task", taskId=ids[HELD])["data"]
         assert receipt["decision"] == "cancellation-requested"
         go.touch()
-        found = {message["details"]["taskId"]: message for message in has_notices(a, JOBS)}
+        assert a.prompt("hello again", streamingBehavior="followUp")
+        found = {message["details"]["taskId"]: message for message in ends(has_notices(a, JOBS + 1))}
         assert sorted(found) == sorted(ids)
         assert a.orphans("sleep 313", deadline=5) == []
         statuses = [found[task_id]["details"]["notification"]["status"] for task_id in ids]
         assert statuses == [{HELD: "stopped", FAILING: "failed"}.get(job, "completed") for job in range(JOBS)]
-        assert "answer of 7" in found[ids[7]]["content"]
         assert found[ids[7]]["content"].startswith("Subagent scout completed: job 7")
+        assert "answer of 7\n" in found[ids[7]]["content"]
+        assert f"answer of {ASKING}, allowed" in found[ids[ASKING]]["content"]
         assert "no such thing" in found[ids[FAILING]]["content"]
+        assert told(result(a, "r1"))["taskId"] == ids[ASKING]
         settled(a)
         records = a.request("get_tasks")["data"]["tasks"]
         assert {record["cleanup"]["kind"] for record in records} == {"reaped"}
-        assert len(notices(a)) == JOBS
+        said_once = [m["details"].get("messageId") or m["details"]["completionId"] for m in notices(a)]
+        assert len(said_once) == len(set(said_once)) == JOBS + 1
+        request_id = told(result(a, "r1"))["requestId"]
+        assert said_once.index(request_id) < said_once.index(f"completion-{ids[ASKING]}")
         # no event of a child's session is the client's: its prompts and tools are not there
-        assert {r["toolName"] for r in a.records if r["type"] == "tool_execution_start"} == {"subagent"}
+        assert {r["toolName"] for r in a.records if r["type"] == "tool_execution_start"} == {"subagent", "intercom"}
+        a.close_stdin()
+        assert a.wait_exit() == 0
+        assert a.orphans() == []
     (path,) = home.sessions.glob("*.jsonl")
     with agent("--session", str(path)) as a:
         again = [m for m in a.request("get_messages")["data"]["messages"] if m["role"] == "custom"]
-        assert sorted(m["details"]["taskId"] for m in again) == sorted(ids)
+        assert [m["details"].get("messageId") or m["details"]["completionId"] for m in again] == said_once
         a.none_since({"type": "message_end", "message.role": "custom"}, 0)
 
 
