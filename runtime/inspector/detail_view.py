@@ -10,19 +10,18 @@ from typing import Literal, NamedTuple
 
 from protocol.tasks import Background, CleanupDraining, CleanupFailed, Foreground, TaskRecord
 from runtime.inspector.board import ACTIVE, Board
+from runtime.inspector.input_view import question_lines
+from runtime.inspector.output_view import gap_labels, output_lines
 from runtime.inspector.records import Detail, Entry
 from runtime.inspector.state_view import metrics_of, model_of, name_of, outcome_of, state_spans
 from runtime.inspector.texts import Line, clip, clipped, fold, harmless, indented, one_line, wrap
 from runtime.inspector.transcript import Loaded
 
 Action = Literal["transcript", "answer", "input", "stop", "back"]
-NO_OUTPUT = "No output available"
-NOT_KEPT = "The output is no longer kept"
 TAIL_LINES = 10
 ACTIVITY_LINES = 8
 PREVIEW_LINES = 12
 PROMPT_LINES = 200
-KEPT_BYTES = 8192
 
 
 class Choice(NamedTuple):
@@ -86,9 +85,7 @@ def _observed(record: TaskRecord) -> str:
 def _trouble(record: TaskRecord, detail: Detail | None, width: int) -> list[Part]:
     parts: list[Part] = []
     for question in detail.questions if detail is not None else ():
-        asked = [*wrap(harmless(question.message or question.reason), width)]
-        options = [f"{number}. {one_line(option)}" for number, option in enumerate(question.options, 1)]
-        parts.append(("It asks", indented([*asked, *options], "warn")))
+        parts.append(("It asks", [((" ", ""), *line) for line in question_lines(question, width)]))
     if record.attention.kind == "input-needed" and not parts:
         parts.append(("It asks", indented(["A question is open."], "warn")))
     outcome = [line for text, style in outcome_of(record) for line in indented(wrap(harmless(text), width), style)]
@@ -125,26 +122,6 @@ def _shell(record: TaskRecord, detail: Detail, width: int) -> list[Part]:
     if isinstance(detail.full_output_path, str):
         parts.append(("All output", indented(fold(one_line(detail.full_output_path), width), "dim")))
     return parts
-
-
-def output_lines(record: TaskRecord, detail: Detail, width: int) -> list[Line]:
-    """What is kept of a shell's output, wrapped; one line that says so when there is none."""
-    tail = harmless(detail.tail).strip("\n") if isinstance(detail.tail, str) else ""
-    if tail:
-        return indented(fold(tail, width))
-    had_some = bool(record.output) and record.output.byte_count not in ("", "0")  # type: ignore[union-attr]
-    return indented([NOT_KEPT if had_some and not isinstance(detail.tail, str) else NO_OUTPUT], "dim")
-
-
-def gap_labels(record: TaskRecord, detail: Detail) -> list[str]:
-    """What is missing of the output: lost bytes, and what stands before the tail."""
-    output = detail.task.output or record.output
-    if not output:
-        return []
-    labels = [f"[Output omitted: bytes {each.start}-{each.end}]" for each in output.omitted_ranges]
-    if output.byte_count.isdigit() and int(output.byte_count) > KEPT_BYTES:
-        labels.append(f"[The last 8 KiB of {int(output.byte_count):,} bytes]")
-    return [one_line(label) for label in labels]
 
 
 def _activity(record: TaskRecord, loaded: Loaded, width: int) -> list[Part]:

@@ -6,7 +6,7 @@ Pure.
 from __future__ import annotations
 
 from protocol.tasks import TaskRecord
-from runtime.inspector.detail_view import output_lines
+from runtime.inspector.output_view import output_lines
 from runtime.inspector.records import Detail, Question
 from runtime.inspector.texts import Line, harmless, indented, one_line, wrap
 
@@ -21,20 +21,38 @@ def input_lines(record: TaskRecord, detail: Detail | None, width: int, *, is_ans
     return _question(detail.questions[0], max(width - 4, 10))
 
 
+def question_lines(question: Question, width: int) -> list[Line]:
+    """What is asked, and what there is to choose from."""
+    lines = indented(wrap(harmless(question.message), width), "bold", by=1) if question.message else []
+    single = options_of(question)
+    for asked in question.questions:
+        if asked.question:
+            lines += indented(wrap(harmless(asked.question), width), by=1)
+        for number, option in enumerate(asked.options, 1):
+            lines += indented(
+                wrap(f"{number}. {one_line(option)}" if single else f"- {one_line(option)}", width - 2), by=3
+            )
+    return lines or [((" A question is open.", ""),)]
+
+
+def options_of(question: Question) -> tuple[str, ...]:
+    """The answers to choose from, if there is one choice to make and no more."""
+    (*others, asked) = question.questions or (None,)
+    return asked.options if asked is not None and asked.type == "single" and not others else ()
+
+
 def answer_of(question: Question, typed: str) -> str:
     """The option with this number, else what was typed."""
-    word = typed.strip()
-    if word.isascii() and word.isdigit() and 0 < int(word) <= len(question.options):
-        return question.options[int(word) - 1]
+    options, word = options_of(question), typed.strip()
+    if word.isascii() and word.isdigit() and 0 < int(word) <= len(options):
+        return options[int(word) - 1]
     return typed
 
 
 def _question(question: Question, width: int) -> list[Line]:
-    lines: list[Line] = [()]
-    if question.reason and question.message:
-        lines += indented(wrap(harmless(question.reason), width), "dim", by=1)
-    lines += indented(wrap(harmless(question.message or question.reason), width), "bold", by=1)
-    options = [f"{number}. {one_line(option)}" for number, option in enumerate(question.options, 1)]
-    if options:
-        lines += [(), *indented(options), (), ((" A number chooses one of them.", "dim"),)]
+    lines: list[Line] = [(), *question_lines(question, width)]
+    if options_of(question):
+        lines += [(), ((" A number chooses one of them.", "dim"),)]
+    elif len(question.questions) > 1:
+        lines += [(), ((" One answer is for all of them.", "dim"),)]
     return lines

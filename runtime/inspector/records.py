@@ -79,13 +79,21 @@ class TaskTranscript(Struct, rename="camel", tag_field="type", tag="task_transcr
     live: Entry | None = None
 
 
+class Asked(Struct, frozen=True):
+    """One question of an interview. `options` are there to choose from."""
+
+    type: str = "text"
+    question: str = ""
+    options: tuple[str, ...] = ()
+
+
 class Question(Struct, rename="camel", frozen=True):
-    """A question of an agent that is open."""
+    """What an agent waits to have answered. An interview has several `questions`."""
 
     request_id: str
     message: str = ""
     reason: str = ""
-    options: tuple[str, ...] = ()
+    questions: tuple[Asked, ...] = ()
 
 
 class TaskList(Struct, frozen=True):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from runtime.inspector.detail_view import gap_labels, output_lines
 from runtime.inspector.footer import Control
 from runtime.inspector.inspection import Inspection
 from runtime.inspector.keys import Ask
+from runtime.inspector.output_view import gap_labels, output_lines
 from runtime.inspector.pane import Pane
 from runtime.inspector.state_view import name_of, state_spans
 from runtime.inspector.task_page import TaskPage

@@ -14,7 +14,8 @@ from tests.runtime.inspector.scripted_door import agent, entry, settled, task
 from tests.runtime.inspector.views import board, detail, read, shown
 
 ASKING = {"state": "inputNeeded", "attention": {"kind": "input-needed", "requestIds": ["q1"]}}
-QUESTION = {"requestId": "q1", "reason": "a decision", "message": "Which one?", "options": ["this", "that"]}
+CHOICE = {"type": "single", "question": "Take", "options": ["this", "that"]}
+QUESTION = {"requestId": "q1", "reason": "interview_request", "message": "Which one?", "questions": [CHOICE]}
 
 
 def headed(record: dict[str, Any]) -> list[str]:
@@ -133,7 +134,7 @@ def test_a_failed_agent_keeps_its_error_and_an_open_question_stands_first() -> N
     failed = agent("t1", **settled("failed", code="AgentFailed", message="400: no such thing"))
     assert part(bodied(failed), "Error") == ["  AgentFailed: 400: no such thing"]
     asking = bodied(agent("t1", **ASKING), questions=[QUESTION])
-    assert asking[:4] == [" It asks", "  Which one?", "  1. this", "  2. that"]
+    assert asking[:5] == [" It asks", "  Which one?", "  Take", "    1. this", "    2. that"]
     assert bodied(agent("t1", **ASKING))[:2] == [" It asks", "  A question is open."]
 
 
@@ -202,13 +203,23 @@ def test_the_page_of_a_question_shows_it_and_a_number_chooses_an_option() -> Non
     record = agent("t1", **ASKING)
     found = detail(record, questions=[QUESTION])
     lines = shown(input_lines(read(record), found, 80, is_answer=True))
-    assert [line for line in lines if line] == [
-        " a decision", " Which one?", "  1. this", "  2. that", " A number chooses one of them."
-    ]  # fmt: skip
-    question = found.questions[0]
-    assert [answer_of(question, typed) for typed in ("2", " 1 ", "3", "0", "neither", "²")] == [
-        "that", "this", "3", "0", "neither", "²"
-    ]  # fmt: skip
+    asked = [" Which one?", " Take", "   1. this", "   2. that", " A number chooses one of them."]
+    assert [line for line in lines if line] == asked
+    typed = ("2", " 1 ", "3", "0", "neither", "²")
+    assert [answer_of(found.questions[0], each) for each in typed] == ["that", "this", "3", "0", "neither", "²"]
+
+
+def test_several_questions_have_one_answer_and_no_numbers_to_choose_by() -> None:
+    record = agent("t1", **ASKING)
+    more = {"type": "multi", "question": "And?", "options": ["a", "b"]}
+    found = detail(record, questions=[{**QUESTION, "questions": [CHOICE, more]}])
+    lines = shown(input_lines(read(record), found, 80, is_answer=True))
+    assert [line for line in lines if line][3:] == [
+        *("   - that", " And?", "   - a", "   - b", " One answer is for all of them.")
+    ]
+    assert answer_of(found.questions[0], "2") == "2"
+    plain = {"requestId": "q1", "reason": "need_decision", "message": "Go on?"}
+    assert shown(input_lines(read(record), detail(record, questions=[plain]), 80, is_answer=True)) == ["", " Go on?"]
 
 
 def test_a_question_that_is_gone_is_said_to_be() -> None:

@@ -16,7 +16,8 @@ from tests.runtime.inspector.screen import Screen, inspect
 from tests.runtime.inspector.scripted_door import ScriptedDoor, agent, entry, settled, task
 
 ASKING = {"state": "inputNeeded", "attention": {"kind": "input-needed", "requestIds": ["q1"]}}
-QUESTION = {"requestId": "q1", "reason": "a decision", "message": "Which one?", "options": ["this", "that"]}
+CHOICE = {"type": "single", "question": "Take", "options": ["this", "that"]}
+QUESTION = {"requestId": "q1", "reason": "interview_request", "message": "Which one?", "questions": [CHOICE]}
 
 
 @pytest.fixture
