@@ -16,6 +16,7 @@ import sys
 PATH_BYTES = 103
 """A socket's path may be no longer, on any system: 104 with the zero byte on macOS, 108 on Linux."""
 SHORT_ROOT = "/tmp"
+LARGEST_PID = 2**31 - 1
 UNBORN_S = 60
 CONNECT_S = 1.0
 _NAME = re.compile(r"([tn])(\d+)\.sock")
@@ -73,10 +74,13 @@ def sweep(folder: str, now: float) -> None:
 
 
 def _folders() -> list[str]:
-    """Those of this user that nobody else can write to."""
+    """Those of this user that nobody else can write to. The short root counts only where it may have been needed, so
+    that a temporary directory of one's own is a world of its own."""
     uid = os.getuid()
     found = []
-    for root in _roots():
+    roots = _roots()
+    longest = os.path.join(roots[0], f"atomic-{uid}", f"t{LARGEST_PID}.sock")
+    for root in roots[:1] if len(os.fsencode(longest)) <= PATH_BYTES else roots:
         folder = os.path.join(root, f"atomic-{uid}")
         with contextlib.suppress(OSError):
             facts = os.lstat(folder)

@@ -10,11 +10,12 @@ from collections.abc import Awaitable, Callable
 
 from protocol.tasks import TaskRecord
 from runtime.inspector.board import ACTIVE, Board
-from runtime.inspector.find import Door, is_live
 from runtime.inspector.footer import git_branch
 from runtime.inspector.link import Link, LinkLost
 from runtime.inspector.records import Incoming, Response, Session, TaskList, TaskTranscript, TaskUpdate, read_data
+from runtime.inspector.sessions import Door
 from runtime.inspector.watched import Watched
+from runtime.inspector_sockets import is_live
 
 
 class Inspection:

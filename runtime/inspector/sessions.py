@@ -8,12 +8,19 @@ from typing import Any, NamedTuple
 
 from protocol.codec import decode_any
 from runtime.config_values import shown
-from runtime.inspector.find import Door, doors
 from runtime.inspector.link import Link, LinkLost, Refused
 from runtime.inspector.records import BadRecord, Hello
+from runtime.inspector_sockets import live_sockets
 
 NO_SESSION = "No running session has tasks to look at; a session can be reached from its first task on"
 ID_CHARS = 13
+
+
+class Door(NamedTuple):
+    """Where a program listens."""
+
+    pid: int
+    address: str
 
 
 class Live(NamedTuple):
@@ -29,7 +36,7 @@ class NotFound(Exception):
 
 async def live_sessions() -> list[Live]:
     """All that greet, by pid. What does not answer is passed over."""
-    greeted = await asyncio.gather(*map(_greet, doors()))
+    greeted = await asyncio.gather(*(_greet(Door(*found)) for found in live_sockets()))
     return [live for live in greeted if live is not None]
 
 

@@ -25,7 +25,7 @@ class Place(NamedTuple):
 
 
 class Loaded:
-    """What is loaded of one agent's transcript."""
+    """What is loaded of one agent's transcript; `is_absent` once the program has answered without one."""
 
     def __init__(self) -> None:
         self._entries: dict[int, Entry] = {}
@@ -34,6 +34,7 @@ class Loaded:
         self.total = 0
         self.missing = 0
         self.is_loaded = False
+        self.is_absent = False
 
     @property
     def first(self) -> int:
@@ -97,7 +98,7 @@ class Loaded:
 
     def _top(self, width: int) -> list[Line]:
         if not self.is_loaded:
-            return [_label("Loading …", width)]
+            return [_label("The transcript is not available" if self.is_absent else "Loading …", width)]
         if self.has_earlier:
             return [_label(f"{self.first - self.missing} earlier entries: page up at the top loads them", width)]
         if self.missing:

@@ -88,6 +88,8 @@ class Watched:
         if self.detail.transcript:
             self._wants_page = False
             self.transcript.take_page(self.detail.transcript)
+        elif self._wants_page:
+            self.transcript.is_absent = True
         self._took(self.detail.task)
         self._changed()
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -13,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from conformance.driver import Agent
+from conformance.model_server import ModelServer, Request, text, tool
 from tests.e2e.conftest import ROOT, Home, program
 from tests.e2e.terminal import Terminal
 from tests.runtime.inspector.scripted_door import ScriptedDoor, agent, settled, task
@@ -116,4 +120,123 @@ def test_the_end_of_the_program_is_said_and_the_terminal_is_given_back(inspector
     assert "Agents" not in screen and "Traceback" not in screen
 
 
-Record = dict[str, Any]
+# ---- beside a real program
+
+
+@pytest.fixture
+def start(agent: Callable[..., Agent], short: Path) -> Callable[..., Agent]:
+    """An agent in whose temporary directory the inspector looks."""
+    return lambda *args, **more: agent(*args, env={"TMPDIR": str(short)}, **more)
+
+
+def run_task(a: Agent, server: ModelServer, tool_name: str, **arguments: Any) -> str:
+    """Lets the model start a task in the background; its id."""
+    since = a.cursor
+    server.script(tool(tool_name, {**arguments, "wait": {"kind": "background"}}, id="t1"), text("done"))
+    a.prompt("go")
+    ended = a.wait({"type": "tool_execution_end", "toolCallId": "t1"}, since=since)
+    a.wait({"type": "agent_settled"}, since=since)
+    task_id: str = ended["result"]["details"]["observation"]["taskId"]
+    return task_id
+
+
+def test_a_command_is_watched_and_stopped(
+    start: Callable[..., Agent], server: ModelServer, inspector: Open, home: Home
+) -> None:
+    go = home.cwd / "go"
+    os.mkfifo(go)
+    with start() as a:
+        run_task(a, server, "bash", command=f"echo early; read x < {go}; echo late; sleep 319")
+        terminal = inspector(str(a.pid))
+        screen = terminal.shows("Shells 1   1 running", f"pid {a.pid}", "fa/m")
+        assert "/project" in screen
+        terminal.press("Enter")
+        terminal.shows(" ▸ Output", "Command", "  early", "Time limit 300 s")
+        go.write_text("x\n")
+        terminal.shows("  late")
+        terminal.press("x")
+        terminal.shows("Stop this command?", "y stop it")
+        terminal.press("n")
+        terminal.shows(" ▸ Output", "● Running")
+        terminal.press("x")
+        terminal.shows("Stop this command?")
+        terminal.press("y")
+        terminal.shows("■ Stopped", "It was stopped", without=["   Stop\n"])
+        message = a.wait({"type": "message_end", "message.customType": "task-completion"})["message"]
+        assert message["details"]["notification"]["status"] == "stopped"
+        assert a.orphans("sleep 319", deadline=5) == []
+        terminal.press("Escape")
+        terminal.shows("Shells 1   1 stopped")
+    terminal.shows(f"The program (pid {a.pid}) has ended.", "■ Stopped")
+
+
+def test_a_terminal_command_is_typed_at(start: Callable[..., Agent], server: ModelServer, inspector: Open) -> None:
+    with start() as a:
+        run_task(a, server, "bash", command="read -p 'Who? ' name; echo hello $name; exec sleep 320", pty=True)
+        terminal = inspector()
+        terminal.shows("Shells 1")
+        terminal.press("Enter")
+        terminal.shows("   Input", "  Who?")
+        terminal.press("Down", "Enter")
+        terminal.shows("Esc leave input")
+        terminal.type("xavier")
+        terminal.press("Enter")
+        terminal.shows("  hello xavier")
+        terminal.press("Escape")
+        terminal.shows(" ▸ Input", "● Running")
+
+
+def test_an_agent_is_seen_at_work_and_its_question_is_answered(
+    start: Callable[..., Agent], server: ModelServer, inspector: Open
+) -> None:
+    asked = {"reason": "need_decision", "message": "Shall I go on?"}
+    steps = iter([tool("bash", {"command": "echo looked"}, id="c1"), tool("contact_supervisor", asked, id="c2")])
+    first = iter([tool("subagent", {"agent": "scout", "task": "Look around."}, id="t1")])
+
+    def answer(request: Request) -> Any:
+        if "You are a subagent" in json.dumps(request.body["system"]):
+            return next(steps, text("I went on."))
+        return next(first, text("noted"))
+
+    server.default = answer
+    with start() as a:
+        a.prompt("go")
+        terminal = inspector()
+        terminal.shows("Agents 1   1 input needed", "scout · Look around.")
+        terminal.press("Enter")
+        terminal.shows(" ▸ Open question", "Shall I go on?", "Activity", "Prompt", "  Look around.")
+        terminal.press("Enter")
+        terminal.shows("Type the answer, then Enter")
+        terminal.type("Yes, do.")
+        terminal.press("Enter")
+        terminal.shows("✓ Completed", "  I went on.")
+        terminal.press("Left")
+        terminal.shows("Agents 1   1 completed")
+
+
+def test_another_session_is_said_to_be_current_and_shown_when_asked_for(
+    start: Callable[..., Agent], server: ModelServer, inspector: Open
+) -> None:
+    with start() as a:
+        run_task(a, server, "bash", command="sleep 321")
+        terminal = inspector()
+        terminal.shows("sleep 321", "● Running")
+        a.request("new_session")
+        terminal.shows("This session was replaced by", "sleep 321")
+        run_task(a, server, "bash", command="sleep 322")
+        terminal.press("r")
+        terminal.shows("sleep 322", without=["sleep 321", "replaced"])
+
+
+def test_scripts_get_the_tasks_of_a_session_as_json(
+    start: Callable[..., Agent], server: ModelServer, short: Path, home: Home
+) -> None:
+    with start() as a:
+        task_id = run_task(a, server, "bash", command="sleep 323")
+        environment = {**home.environment(), "TMPDIR": str(short)}
+        command = [*program(), "tasks", "--json", str(a.pid)]
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, timeout=60, check=True)
+        told = json.loads(done.stdout)
+        assert (told["pid"], told["model"]) == (a.pid, "fa/m")
+        assert told["tasks"] == a.request("get_tasks")["data"]["tasks"]
+        assert [record["ref"]["taskId"] for record in told["tasks"]] == [task_id]

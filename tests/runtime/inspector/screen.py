@@ -10,10 +10,9 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from runtime.inspector.app import InspectorApp
-from runtime.inspector.find import Door
 from runtime.inspector.pane import Pane
 from runtime.inspector.records import Hello
-from runtime.inspector.sessions import Live
+from runtime.inspector.sessions import Door, Live
 from runtime.inspector.texts import plain_text
 from tests.runtime.inspector.scripted_door import ScriptedDoor
 
@@ -66,7 +65,7 @@ class Screen:
 def live(door: ScriptedDoor) -> Live:
     session = door.session
     return Live(
-        Door(str(door.path), door.pid), Hello(session_id=session["sessionId"], cwd=session["cwd"], pid=door.pid)
+        Door(door.pid, str(door.path)), Hello(session_id=session["sessionId"], cwd=session["cwd"], pid=door.pid)
     )
 
 

@@ -36,6 +36,8 @@ def text(loaded: Loaded) -> list[str]:
 def test_pages_and_changes_make_one_transcript() -> None:
     loaded = Loaded()
     assert text(loaded) == [" ── Loading … ──"]
+    loaded.is_absent = True
+    assert text(loaded) == [" ── The transcript is not available ──"]
     loaded.take_page(page(50, 60, 60))
     assert text(loaded)[0] == " ── 50 earlier entries: page up at the top loads them ──"
     loaded.take_change(change(entry(59, "assistant", "said more"), entry(60, "notice", "the end")))
