@@ -1121,11 +1121,12 @@ class CommandOutput(Struct, frozen=True):
 
 
 class CommandExited(Struct, frozen=True):
-    """`code` is None after a signal; `error` tells that nothing could be started."""
+    """`code` is None after a signal; `error` tells that nothing could be started, `failure` is the name for that."""
 
     code: int | None
     signal: int | None = None
     error: str | None = None
+    failure: str = "SpawnFailed"
 
 
 class CommandSwept(Struct, frozen=True):

@@ -17,6 +17,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from queue import SimpleQueue
+from typing import Protocol
 
 # A fork bomb could give every round a new member; then the group signal has to do.
 _MAX_ROUNDS = 8
@@ -61,32 +62,56 @@ class Census:
                 answer.put(sessions)
 
 
+class Job(Protocol):
+    """A job object of Windows, in which a command and all that it starts live."""
+
+    def members(self) -> list[int]: ...
+    def terminate(self) -> None: ...
+    def close(self) -> None: ...
+
+
 class Leader:
     """The child that leads the session, not yet reaped. Any thread may kill, at any time, beside the one that reaps.
+    With a `job` that one tells who belongs to it.
 
     No lock: a killer announces itself before it looks whether it came too late, and whoever leaves last reaps."""
 
-    __slots__ = ("_census", "_closed", "_killers", "_reap", "pid")
+    __slots__ = ("_census", "_closed", "_job", "_killers", "_reap", "pid")
 
-    def __init__(self, pid: int, reap: Callable[[], object], census: Census | None = None) -> None:
+    def __init__(
+        self, pid: int, reap: Callable[[], object], census: Census | None = None, job: Job | None = None
+    ) -> None:
         self.pid = pid
         self._reap = reap
         self._census = census or Census()
+        self._job = job
         self._killers: list[None] = []
         self._closed = False
 
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
     def kill(self) -> None:
         """Kills the whole family; nobody once `close` was called."""
-        self._signal(lambda: kill_family(self.pid, self._census))
+        self._signal(lambda: kill_family(self.pid, self._census) if self._job is None else self._job.terminate())
 
     def terminate(self) -> None:
         """Asks the group to end, with SIGTERM (Windows knows none: there it is killed); nobody once `close` was
         called."""
-        self._signal(lambda: ask_group(self.pid, self._census))
+        self._signal(lambda: ask_group(self.pid, self._census) if self._job is None else self._job.terminate())
 
     def members(self) -> list[int]:
         """The pids of the session that still run, without the leader; none once `close` was called."""
-        return [] if self._closed else live_members(self.pid, self._census)
+        if self._closed:
+            return []
+        if self._job is None:
+            return live_members(self.pid, self._census)
+        return [pid for pid in self._job.members() if pid != self.pid]
+
+    def has(self, pid: int) -> bool:
+        """Whether it is one of `members`, asked about it alone."""
+        return is_live_member(pid, self.pid) if self._job is None else pid in self.members()
 
     def _signal(self, send: Callable[[], None]) -> None:
         self._killers.append(None)
@@ -103,6 +128,8 @@ class Leader:
         self._closed = True
         if not self._killers:
             self._reap()
+            if self._job is not None:
+                self._job.close()
 
 
 if sys.platform == "win32":
@@ -111,7 +138,7 @@ if sys.platform == "win32":
         return {}
 
     def live_members(leader: int, census: Census | None = None) -> list[int]:
-        """Nothing: a job object would be needed to tell."""
+        """Nothing: its job would have to tell."""
         return []
 
     def is_live_member(pid: int, leader: int) -> bool:

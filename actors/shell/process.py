@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from actors.shell.group import Census, Leader, is_live_member, live_members
+from actors.shell.group import Census, Job, Leader
+from actors.shell.job import CREATE_SUSPENDED, JobRefused
 from actors.shell.pipes import Channel, Exit, OnOutput, peek_code, read_pipes, read_windows
 
 __all__ = [
     "Channel",
+    "ContainmentUnavailable",
     "Exit",
     "OnOutput",
     "Process",
@@ -38,6 +40,10 @@ if TYPE_CHECKING:
 
 class SpawnError(OSError):
     """The child could not be started; the text is a sentence for the user."""
+
+
+class ContainmentUnavailable(SpawnError):
+    """What the command starts could not be kept together, so it was not run."""
 
 
 class ProcessSpec(Struct, frozen=True):
@@ -81,7 +87,7 @@ class Process:
         check_cwd(spec.cwd)
         popen = self._popen = _spawn(spec)
         # Stored before the second look: a kill that came meanwhile either saw the child or is seen here.
-        self._leader = Leader(popen.pid, popen.poll, self._census)
+        self._leader = Leader(popen.pid, popen.poll, self._census, _job_of(popen))
         if self._killed:
             self.kill()
         return True
@@ -94,11 +100,13 @@ class Process:
         if popen is None:
             return Exit(None, signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL)
         if sys.platform == "win32":
-            return read_windows(popen, on_output)
+            ended = read_windows(popen, on_output)
+            self._leftovers = self._leader.members() if self._leader is not None and not self._killed else []
+            return ended._replace(leftovers=bool(self._leftovers))
         read_pipes(popen, on_output, lambda: self._killed)
         code = popen.returncode if popen.returncode is not None else peek_code(popen.pid)
         # After a kill whoever would still be seen is dying.
-        self._leftovers = [] if self._killed else live_members(popen.pid, self._census)
+        self._leftovers = self._leader.members() if self._leader is not None and not self._killed else []
         if code is None or code >= 0:
             return Exit(code, None, bool(self._leftovers))
         return Exit(None, -code, bool(self._leftovers))
@@ -116,18 +124,20 @@ class Process:
         Background processes are left alone; the unreaped child keeps its number theirs."""
         if self._leader is None or self._is_reaped():
             return False
-        if self._killed or not self._has_leftovers(self._leader.pid):
+        if self._killed or not self._has_leftovers(self._leader):
             self._leader.close()
             return False
         return True
 
-    def _has_leftovers(self, leader: int) -> bool:
+    def _has_leftovers(self, leader: Leader) -> bool:
         """Asks those that were seen first: hundreds may be remembered, and asked whenever one more is."""
-        if self._leftovers and not any(is_live_member(pid, leader) for pid in self._leftovers):
-            self._leftovers = live_members(leader, self._census)
+        if self._leftovers and not any(leader.has(pid) for pid in self._leftovers):
+            self._leftovers = leader.members()
         return bool(self._leftovers)
 
     def _is_reaped(self) -> bool:
+        if sys.platform == "win32":  # its number is not what is signalled there
+            return self._leader is not None and self._leader.closed
         return self._popen is not None and self._popen.returncode is not None
 
     def kill_group_leftovers(self) -> None:
@@ -155,11 +165,24 @@ def _spawn(spec: ProcessSpec) -> Popen[bytes]:
             cwd=spec.cwd,
             env=spec.env,
             start_new_session=True,
+            creationflags=CREATE_SUSPENDED if sys.platform == "win32" else 0,
         )
     except OSError as error:
         raise SpawnError(f"Cannot run {_shorten(spec.argv[0])}: {error.strerror}") from error
     except ValueError as error:
         raise SpawnError(f"Cannot run {_shorten(spec.argv[0])}: {error}") from error
+
+
+def _job_of(popen: Popen[bytes]) -> Job | None:
+    """On Windows the job that the command is in, now awake. Raises ContainmentUnavailable, and then it never ran."""
+    if sys.platform == "win32":
+        from actors.shell.job import enclose
+
+        try:
+            return enclose(popen)
+        except JobRefused as refused:
+            raise ContainmentUnavailable(f"ContainmentUnavailable: {refused}") from None
+    return None
 
 
 def check_cwd(cwd: str) -> None:
@@ -191,6 +214,13 @@ def choose_shell(shell_path: str | None, which: Callable[[str], str | None]) -> 
     if os.path.exists("/bin/bash"):
         return "/bin/bash"
     return which("bash") or "sh"
+
+
+def check_containment(shell: str) -> None:
+    """Raises ContainmentUnavailable for the bash of Windows itself: it hands commands to a Linux beyond any job."""
+    parts = shell.lower().replace("/", "\\").split("\\")
+    if sys.platform == "win32" and parts[-1].startswith("bash") and {"system32", "sysnative", "windowsapps"} & {*parts}:
+        raise ContainmentUnavailable("ContainmentUnavailable: run Atomic inside WSL to supervise Linux guest commands")
 
 
 def shell_argv(shell: str, command: str, prefix: str | None = None) -> tuple[str, ...]:

@@ -13,9 +13,10 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from actors.shell.group import Census, Leader
+from actors.shell.group import Census, Job, Leader
+from actors.shell.job import JobRefused
 from actors.shell.pipes import READ_BYTES, Exit, OnOutput, peek_exit
-from actors.shell.process import ProcessSpec, SpawnError, check_cwd, check_text
+from actors.shell.process import ContainmentUnavailable, ProcessSpec, SpawnError, check_cwd, check_text
 
 COLUMNS = 120
 ROWS = 40
@@ -75,7 +76,7 @@ class Terminal:
         if self._killed:
             return False
         pty = self._pty = open_pty(spec, columns, rows)
-        self._leader = Leader(pty.pid, lambda: _reap(pty), self._census)
+        self._leader = Leader(pty.pid, lambda: _reap(pty), self._census, _job_of(pty))
         if self._killed:
             self.kill()
         return True
@@ -108,6 +109,22 @@ class Terminal:
         """Reaps the command, which has ended, and gives the terminal back. May be repeated."""
         if self._leader is not None:
             self._leader.close()
+
+
+def _job_of(pty: Any) -> Job | None:
+    """On Windows the job that the command is in. The library starts no command asleep: what this one starts in its very
+    first moments is outside. Raises ContainmentUnavailable, and then it is gone."""
+    if sys.platform == "win32":
+        from actors.shell.job import JobObject
+
+        try:
+            job = JobObject()
+            job.take_pid(pty.pid)
+        except JobRefused as refused:
+            pty.close(force=True)
+            raise ContainmentUnavailable(f"ContainmentUnavailable: {refused}") from None
+        return job
+    return None
 
 
 def _reap(pty: Any) -> None:

@@ -19,8 +19,18 @@ from actors.mail import (
     ShellTaskPlan,
 )
 from actors.pump import Window
-from actors.shell.group import Census, is_live_member
-from actors.shell.process import Channel, Process, ProcessSpec, SpawnError, choose_shell, powershell_argv, shell_argv
+from actors.shell.group import Census
+from actors.shell.process import (
+    Channel,
+    ContainmentUnavailable,
+    Process,
+    ProcessSpec,
+    SpawnError,
+    check_containment,
+    choose_shell,
+    powershell_argv,
+    shell_argv,
+)
 from actors.shell.pty import Terminal
 
 GENTLE_S = 0.25
@@ -114,6 +124,8 @@ class CommandLauncher:
             ended = process.pump(tell_output)
             may_remain = ended.leftovers or process.killed  # nobody has looked after a kill
             task.tell(CommandExited(ended.code, ended.signal))
+        except ContainmentUnavailable as error:
+            task.tell(CommandExited(None, error=str(error), failure="ContainmentUnavailable"))
         except SpawnError as error:
             task.tell(CommandExited(None, error=str(error)))
         except Exception as error:
@@ -124,7 +136,9 @@ class CommandLauncher:
     def _argv(self, plan: ShellTaskPlan) -> tuple[str, ...]:
         if plan.shell == "powershell":
             return powershell_argv(plan.command)
-        return shell_argv(choose_shell(self._shell_path, self._which), plan.command, self._prefix)
+        shell = choose_shell(self._shell_path, self._which)
+        check_containment(shell)
+        return shell_argv(shell, plan.command, self._prefix)
 
     # -- what is left
 
@@ -145,7 +159,7 @@ class CommandLauncher:
         assert process.leader is not None
         until = self._now() + seconds
         while members := process.leader.members():
-            while any(is_live_member(pid, process.leader.pid) for pid in members):
+            while any(process.leader.has(pid) for pid in members):
                 if self._now() >= until:
                     return False
                 self._sleep(STEP_S)

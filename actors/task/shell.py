@@ -252,7 +252,7 @@ class ShellTask(Actor[ShellTaskMail]):
 
 def _result(mail: CommandExited, view: OutputView) -> TaskResult:
     if mail.error is not None:
-        return TaskFailed("SpawnFailed", mail.error, view.ref)
+        return TaskFailed(mail.failure, mail.error, view.ref)
     if mail.code is None:
         return TaskFailed("CommandKilled", f"Command was killed by signal {mail.signal}", view.ref)
     return TaskCompleted(view.ref, mail.code)

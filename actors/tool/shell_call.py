@@ -176,7 +176,7 @@ def _launched(arguments: dict[str, Any], observation: t.Observation, view: Outpu
         return text_output(_text(view, f"Command is still running (task {observation.task_id})."), details)
     assert isinstance(observation, t.SettledWait)
     match observation.result:
-        case t.TaskFailed(code="SpawnFailed", message=message):
+        case t.TaskFailed(code="SpawnFailed" | "ContainmentUnavailable", message=message):
             return ToolOutput([TextContent(message)], is_error=True)
         case t.TaskCompleted(exit_code=code):
             if code:
