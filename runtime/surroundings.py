@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from actors.mail import AgentPlan
     from actors.task.definition import AgentChange, AgentChanged, KnownAgents
 
+Slash = tuple[list[Skill], list[Template], list[str]]
+"""Skills, prompt templates, and warnings about both."""
+
 
 class SurroundingsReader:
     """`snippets` maps the tools that are on to their lines in the system prompt. `chosen` are the folders that the
@@ -77,15 +80,15 @@ class SurroundingsReader:
 
         meant = plan.checkout.root.shared if plan.checkout is not None else plan.cwd
         trusted, settings, resources, warnings = self._load(plan.cwd, meant)
-        surroundings = self.made(plan.cwd, trusted, settings, resources, warnings)
-        skills = self._load_slash(plan.cwd, trusted, settings)[0]
+        slash = self._load_slash(plan.cwd, trusted, settings)
+        surroundings = self.made(plan.cwd, trusted, settings, resources, warnings, slash)
         known = {**self._snippets, CONTACT: CONTACT_SNIPPET}
         snippets = {name: line for name, line in known.items() if name in plan.tools}
         if "subagent" in snippets:
             snippets["subagent"] = LOOKING_SNIPPET
         return replace(
             surroundings,
-            system_prompt=agent_prompt(plan, snippets, self._with_flags(resources), skills),
+            system_prompt=agent_prompt(plan, snippets, self._with_flags(resources), slash[0]),
             expander=Expander(),
             fallback_models=plan.fallback_models,
             session_summary=False,
@@ -115,12 +118,18 @@ class SurroundingsReader:
         return resources
 
     def made(
-        self, cwd: str, trusted: bool, settings: Settings, resources: Resources, warnings: list[str]
+        self,
+        cwd: str,
+        trusted: bool,
+        settings: Settings,
+        resources: Resources,
+        warnings: list[str],
+        slash: Slash | None = None,
     ) -> Surroundings:
-        """From settings and resources that were read already."""
+        """From settings, resources and, if given, skills and templates that were read already."""
         options = self._options
         resources = self._with_flags(resources)
-        skills, templates, faults = self._load_slash(cwd, trusted, settings)
+        skills, templates, faults = slash or self._load_slash(cwd, trusted, settings)
         fresh = [line for line in [*warnings, *faults] if line not in self._told]
         self._told.update(fresh)
         return Surroundings(
@@ -142,7 +151,7 @@ class SurroundingsReader:
             warnings=tuple(fresh),
         )
 
-    def _load_slash(self, cwd: str, trusted: bool, settings: Settings) -> tuple[list[Skill], list[Template], list[str]]:
+    def _load_slash(self, cwd: str, trusted: bool, settings: Settings) -> Slash:
         options, place = self._options, (self._agent_dir, cwd, self._env)
         skill_paths, faults = setting_paths(settings.documents, "skills", cwd, self._env)
         prompt_paths, more = setting_paths(settings.documents, "prompts", cwd, self._env)

@@ -253,6 +253,6 @@ class PromptCycle:
 
     def _new_chain(self) -> FallbackChain:
         session = self._session
-        available = session.setting.catalog.available()
         told = session.setting.surroundings
+        available = session.setting.catalog.available() if told.fallback_models else []
         return FallbackChain(told.fallback_models, available, lambda _: True, told.fallback_level)
