@@ -460,8 +460,9 @@ class House:
 
     def _work(self, job: int, task: Callable[[], Any], session: Address[SessionMail]) -> None:
         from actors.session.compaction_work import CompactionWorker
+        from runtime.memory import give_back
 
-        CompactionWorker(self._pump).start(job, task, session)
+        CompactionWorker(self._pump, give_back).start(job, task, session)
 
     def _environment(
         self, session_id: str, session_file: str | None, model: Model | None, level: ThinkingLevel

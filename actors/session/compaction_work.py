@@ -24,13 +24,19 @@ from protocol.model import Model
 
 
 class CompactionWorker:
-    """Runs jobs, each in a pump of its own; the session is told `CompactionWorked`."""
+    """Runs jobs, each in a pump of its own; the session is told `CompactionWorked`. `give_back` follows: it returns the
+    memory that the job and the request before it no longer use."""
 
-    def __init__(self, start_pump: StartPump) -> None:
+    def __init__(self, start_pump: StartPump, give_back: Callable[[], None]) -> None:
         self._start_pump = start_pump
+        self._give_back = give_back
 
     def start(self, job: int, task: Callable[[], Any], session: Address[SessionMail]) -> None:
-        self._start_pump("compaction", lambda: session.tell(worked(job, task)))
+        def work() -> None:
+            session.tell(worked(job, task))
+            self._give_back()
+
+        self._start_pump("compaction", work)
 
 
 def worked(job: int, task: Callable[[], Any]) -> CompactionWorked:
