@@ -13,6 +13,7 @@ from typing import Any
 from protocol.codec import encode
 from protocol.lines import LineSplitter
 from runtime.inspector.records import BadRecord, Hello, Incoming, Response, read_record
+from runtime.threads import describe
 
 READ_BYTES = 64 * 1024
 HELLO_S = 5.0
@@ -105,6 +106,8 @@ class Link:
                 lines = splitter.feed(data)
         except (OSError, BadRecord) as error:
             reason = getattr(error, "strerror", None) or str(error)
+        except Exception as error:  # a fault of ours must not leave a view that only looks live
+            reason = f"the inspector failed: {describe(error)}"
         if self._writer is not None:
             self._writer.close()
         self._fail(reason)

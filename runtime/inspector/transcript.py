@@ -6,6 +6,7 @@ goes unsaid.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right, insort
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -29,17 +30,18 @@ class Loaded:
 
     def __init__(self) -> None:
         self._entries: dict[int, Entry] = {}
-        self._cache: dict[int, tuple[Entry, int, list[Line]]] = {}
+        self._order: list[int] = []
         self.live: Entry | None = None
         self.total = 0
         self.missing = 0
         self.is_loaded = False
         self.is_absent = False
+        self._shown = _Shown(0, 0, [])
 
     @property
     def first(self) -> int:
         """The earliest entry that is loaded."""
-        return min(self._entries, default=self.total)
+        return self._order[0] if self._order else self.total
 
     @property
     def has_earlier(self) -> bool:
@@ -48,14 +50,13 @@ class Loaded:
     @property
     def gap(self) -> int | None:
         """The entry before which others are not loaded, though later than the first; None without such a gap."""
-        known = sorted(self._entries)
-        found = [after for before, after in pairwise(known) if after != before + 1]
+        found = [after for before, after in pairwise(self._order) if after != before + 1]
         return found[-1] if found else None
 
     @property
     def entries(self) -> list[Entry]:
         """What is loaded, in order."""
-        return [self._entries[index] for index in sorted(self._entries)]
+        return [self._entries[index] for index in self._order]
 
     def take_page(self, page: Transcript, *, is_tail: bool = True) -> None:
         """A page as it was when it was asked for; only the one at the end tells what is being said."""
@@ -72,29 +73,35 @@ class Loaded:
 
     def _keep(self, entries: tuple[Entry, ...]) -> None:
         for entry in entries:
+            self._shown.forget(entry.index)
+            if entry.index not in self._entries:
+                insort(self._order, entry.index)
             self._entries[entry.index] = entry
 
     # -- as lines
 
     def lines(self, width: int) -> tuple[list[Line], list[Place]]:
-        """All lines, and where each belongs."""
-        shown: list[Line] = []
-        places: list[Place] = []
-
-        def add(index: int, lines: list[Line]) -> None:
-            shown.extend(lines)
-            places.extend(Place(index, below) for below in range(len(lines)))
-
-        add(self.first - 1, [*self._top(width)])
-        previous: int | None = None
-        for index in sorted(self._entries):
+        """All lines, and where each belongs: places ascend. They are the caller's until the next call."""
+        top = self._top(width)
+        shown = self._shown
+        if (shown.width, shown.first, shown.top) != (width, self.first, top):
+            shown = self._shown = _Shown(width, self.first, top)
+            shown.add(self.first - 1, top)
+        shown.cut()
+        previous = shown.last
+        for index in self._order[bisect_right(self._order, previous) :] if previous is not None else self._order:
             if previous is not None and index > previous + 1:
-                add(index - 1, [(), _label(f"{index - previous - 1} entries are not loaded", width)])
-            add(index, self._of(index, width))
+                shown.add(index - 1, [(), _label(f"{index - previous - 1} entries are not loaded", width)])
+            shown.end(index, self._of(self._entries[index], width))
             previous = index
         if self.live is not None:
-            add(self.total, [(), *entry_lines(self.live, width, is_live=True)])
-        return shown, places
+            shown.add(self.total, [(), *entry_lines(self.live, width, is_live=True)])
+        return shown.lines, shown.places
+
+    def _of(self, entry: Entry, width: int) -> list[Line]:
+        """A result stands close to its call."""
+        space: list[Line] = [] if entry.role == "toolResult" else [()]
+        return [*space, *entry_lines(entry, width)]
 
     def _top(self, width: int) -> list[Line]:
         if not self.is_loaded:
@@ -107,21 +114,45 @@ class Loaded:
             return [_label("Nothing has been said yet", width)]
         return []
 
-    def _of(self, index: int, width: int) -> list[Line]:
-        entry = self._entries[index]
-        known = self._cache.get(index)
-        if known is None or known[0] is not entry or known[1] != width:
-            space: list[Line] = [] if entry.role == "toolResult" else [()]
-            known = self._cache[index] = (entry, width, [*space, *entry_lines(entry, width)])
-        return known[2]
+
+class _Shown:
+    """The lines that were made last, so that what is added costs only itself: a long transcript is shown ten times a
+    second while somebody speaks. They were made for `width`, with the label `top` before the entry `first`."""
+
+    def __init__(self, width: int, first: int, top: list[Line]) -> None:
+        self.width, self.first, self.top = width, first, top
+        self.lines: list[Line] = []
+        self.places: list[Place] = []
+        self._ends: list[tuple[int, int]] = []
+
+    @property
+    def last(self) -> int | None:
+        """The last entry whose lines are here."""
+        return self._ends[-1][0] if self._ends else None
+
+    def add(self, entry: int, lines: list[Line]) -> None:
+        self.lines += lines
+        self.places += [Place(entry, below) for below in range(len(lines))]
+
+    def end(self, entry: int, lines: list[Line]) -> None:
+        """Adds all lines of an entry."""
+        self.add(entry, lines)
+        self._ends.append((entry, len(self.lines)))
+
+    def forget(self, entry: int) -> None:
+        """It, and all behind it, will have other lines."""
+        while self._ends and self._ends[-1][0] >= entry:
+            self._ends.pop()
+
+    def cut(self) -> None:
+        """Drops what is behind the last entry that is still right."""
+        size = self._ends[-1][1] if self._ends else len(self.top)
+        del self.lines[size:], self.places[size:]
 
 
 def find(places: list[Place], wanted: Place) -> int:
     """The line of a place, else the nearest one behind it."""
-    for number, place in enumerate(places):
-        if place >= wanted:
-            return number
-    return max(len(places) - 1, 0)
+    return min(bisect_left(places, wanted), max(len(places) - 1, 0))
 
 
 def entry_lines(entry: Entry, width: int, *, is_live: bool = False) -> list[Line]:

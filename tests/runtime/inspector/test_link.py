@@ -151,3 +151,20 @@ def test_data_that_is_not_what_was_asked_for_is_told(data: bytes) -> None:
     assert isinstance(response, Response)
     with pytest.raises(BadRecord, match="the answer to get_tasks"):
         read_data(response, TaskList)
+
+
+def test_a_fault_of_the_listener_ends_the_connection_aloud(door: ScriptedDoor) -> None:
+    async def run() -> str:
+        end: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+        def hear(_: Any) -> None:
+            raise ZeroDivisionError
+
+        link = Link(str(door.path))
+        await link.connect(hear, end.set_result)
+        await link.ask("get_tasks")
+        door.put(task("t1"))
+        async with asyncio.timeout(20):
+            return await end
+
+    assert "the inspector failed: ZeroDivisionError" in asyncio.run(run())

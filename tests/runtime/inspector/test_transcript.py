@@ -128,3 +128,18 @@ def test_no_line_is_wider_than_the_screen_and_each_has_its_place(said: list[tupl
     lines, places = loaded.lines(width)
     assert len(lines) == len(places) and places == sorted(places)
     assert [line for line in shown(lines) if cells(line) > width] == []
+
+
+@given(
+    st.lists(st.lists(st.tuples(st.integers(0, 12), st.text("ab \n", max_size=30)), max_size=4), max_size=6),
+    st.booleans(),
+)
+def test_lines_that_grew_are_those_that_are_made_at_once(batches: list[list[tuple[int, str]]], has_live: bool) -> None:
+    grown = Loaded()
+    live = entry(99, "assistant", "now") if has_live else None
+    for batch in batches:
+        grown.take_change(change(*(entry(index, "assistant", said) for index, said in batch), live=live))
+        grown.lines(WIDTH)
+    at_once = Loaded()
+    at_once.take_change(change(*(msgspec.to_builtins(each) for each in grown.entries), live=live if batches else None))
+    assert grown.lines(WIDTH) == at_once.lines(WIDTH)
