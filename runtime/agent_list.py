@@ -59,7 +59,7 @@ def _parsed(argv: Sequence[str]) -> Namespace:
 
 
 def _page(agent: AgentDefinition) -> str:
-    fields = {name: value for name, value in fields_of(agent).items() if value not in (None, [], False)}
+    fields = {name: value for name, value in fields_of(agent).items() if value not in (None, [])}
     prompt = fields.pop("systemPrompt", "")
     lines = [f"{name}: {_shown(value)}" for name, value in fields.items()]
     return "\n".join([*lines, "", *(plain(line) for line in str(prompt).split("\n"))])

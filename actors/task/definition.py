@@ -134,6 +134,7 @@ def fields_of(agent: AgentDefinition) -> dict[str, Any]:
         "defaultContext": agent.context,
         "defaultReads": list(agent.reads),
         "output": agent.output,
+        "interactive": agent.interactive,
         "systemPrompt": agent.prompt,
     }
 

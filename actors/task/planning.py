@@ -135,7 +135,7 @@ def _shown(name: str, known: KnownAgents) -> ToolOutput:
     told = [
         f"{key}: {', '.join(value) if isinstance(value, list) else value}"
         for key, value in fields.items()
-        if key != "systemPrompt" and value not in (None, [], False)
+        if key != "systemPrompt" and value not in (None, [])
     ]
     return text_output("\n".join([*told, "", agent.prompt]), {"agent": fields})
 

@@ -27,6 +27,7 @@ LOCK = "lock"
 SETTLING_S = 600
 """So long one that is being made is left alone: it is not locked from its first moment on."""
 SHOWN_BYTES = 8192
+_NONE = ("not a git repository", "Needed a single revision")
 _DIFF = ("--cached", "--no-color", "--no-ext-diff", "--no-textconv")
 
 
@@ -43,14 +44,12 @@ class Worktrees:
         try:
             top, prefix = self._git.run(cwd, "rev-parse", "--show-toplevel", "--show-prefix").split("\n")[:2]
             base = self._git.run(cwd, "rev-parse", "--verify", "HEAD^{commit}").strip()
+            is_clean = not self._git.run(top, "status", "--porcelain")
         except GitFailed as error:
-            told = str(error) if "not installed" in str(error) else NO_REPOSITORY.format(cwd)
-            raise ToolFailure(told) from None
-        try:
-            if self._git.run(top, "status", "--porcelain"):
-                raise ToolFailure(NOT_CLEAN)
-        except GitFailed as error:
-            raise ToolFailure(f"worktree isolation: {error}") from None
+            is_none = any(sign in str(error) for sign in _NONE)
+            raise ToolFailure(NO_REPOSITORY.format(cwd) if is_none else f"worktree isolation: {error}") from None
+        if not is_clean:
+            raise ToolFailure(NOT_CLEAN)
         return WorktreeRoot(top, base, cwd, prefix, self._home)
 
     def open(self, plan: CheckoutPlan) -> Checkout:

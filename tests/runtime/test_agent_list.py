@@ -58,7 +58,7 @@ def test_a_disabled_one_is_shown_as_such(place: Place, capsys: pytest.CaptureFix
 def test_one_is_shown_with_its_instructions(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     assert place.run("mine") == 0
     out = capsys.readouterr().out
-    assert f"path: {place.agent}/agents/mine.md\ntools: read, ls\nmodel: p/m:low\n" in out
+    assert f"path: {place.agent}/agents/mine.md\ndisabled: false\ntools: read, ls\nmodel: p/m:low\n" in out
     assert out.endswith("\n\nDo it.\nWell.\n")
     assert place.run("mine", "--json") == 0
     (told,) = [json.loads(line) for line in capsys.readouterr().out.splitlines()]

@@ -94,6 +94,13 @@ def test_without_git_that_is_told(repo: Repo) -> None:
         repo.seen_at(0).root(str(repo.top))
 
 
+def test_what_git_says_besides_is_told(repo: Repo, tmp_path: Path) -> None:
+    bare = tmp_path / "bare"
+    repo.git("init", "--quiet", "--bare", str(bare))
+    assert refusal(repo, bare) == "worktree isolation: git rev-parse: fatal: this operation must be run in a work tree"
+    assert refusal(repo, tmp_path / "gone") == f"worktree isolation: {tmp_path}/gone is not there"
+
+
 def test_variables_that_lead_elsewhere_are_not_handed_on(repo: Repo) -> None:
     repo.environ |= {"GIT_DIR": "/nowhere", "GIT_INDEX_FILE": "/nowhere/index"}
     assert repo.seen_at(0).root(str(repo.top)).repository == str(repo.top)

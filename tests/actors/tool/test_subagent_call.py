@@ -22,6 +22,7 @@ from actors.mail import (
 )
 from actors.probe import Probe
 from actors.task.agent_view import AgentView
+from actors.task.definition import AgentDefinition, fields_of
 from actors.task.effects import WaitPolicy
 from actors.tool.schema import check_arguments
 from actors.tool.subagent_call import launch, order, output, progress
@@ -29,6 +30,7 @@ from actors.tool.table import ToolOutput, builtin_tools
 from protocol import messages
 from protocol import tasks as t
 from protocol.codec import encode
+from runtime.setting_keys import Partly, agent_overrides
 
 TOOL = builtin_tools()["subagent"]
 CALL = Probe[Any]()
@@ -109,6 +111,17 @@ def test_what_goes_together_is_let_through(arguments: dict[str, Any]) -> None:
 )
 def test_what_does_not_is_refused_by_name(arguments: dict[str, Any], text: str) -> None:
     assert text in (check_arguments(TOOL, arguments) or "")
+
+
+def test_every_field_of_a_definition_can_be_written_and_overridden() -> None:
+    agent = AgentDefinition("x", "d", "p", "user", "/x.md")
+    known = set(fields_of(agent)) - {"source", "path", "disabled"}
+    properties = set(TOOL.parameters["properties"]["config"]["properties"])
+    assert properties - {"package"} == known
+    every = {name: None for name in known - {"name"}}
+    assert agent_overrides({"scout": {**every, "disabled": None}}) == {"scout": {}}
+    assert isinstance(agent_overrides({"scout": {"name": "other"}}), Partly)
+    assert len(known) == len(AgentDefinition.__struct_fields__) - 3
 
 
 def test_what_is_asked_of_the_desk() -> None:
