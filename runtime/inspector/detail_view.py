@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 
 from protocol.tasks import Background, CleanupDraining, CleanupFailed, Foreground, TaskRecord
 from runtime.inspector.board import ACTIVE, Board
+from runtime.inspector.call_view import brief
 from runtime.inspector.input_view import question_lines
 from runtime.inspector.output_view import gap_labels, output_lines
 from runtime.inspector.records import Detail, Entry
@@ -140,7 +141,7 @@ def _call(call: Entry, result: Entry | None, record: TaskRecord, width: int) -> 
     if result is not None:
         symbol, style = ("✗", "bad") if result.is_error else ("✓", "good")
     tool = one_line(call.tool) if isinstance(call.tool, str) else "tool"
-    return ((f"  {symbol} ", style), (clip(f"{tool}  {one_line(call.text)}", width - 2), ""))
+    return ((f"  {symbol} ", style), (clip(f"{tool}  {one_line(brief(call.text))}", width - 2), ""))
 
 
 def _prompt(detail: Detail, width: int) -> list[Part]:

@@ -10,12 +10,14 @@ from bisect import bisect_left, bisect_right, insort
 from itertools import pairwise
 from typing import NamedTuple
 
+from runtime.inspector.call_view import full
 from runtime.inspector.records import Entry, TaskTranscript, Transcript
-from runtime.inspector.texts import Line, Span, clip, clipped, fold, harmless, indented, one_line, wrap
+from runtime.inspector.texts import Line, Span, cells, clipped, fold, harmless, indented, one_line, wrap
 
 PAGE = 50
 """Entries that one request asks for."""
 RESULT_LINES = 40
+CALL_LINES = 12
 
 
 class Place(NamedTuple):
@@ -166,23 +168,32 @@ def entry_lines(entry: Entry, width: int, *, is_live: bool = False) -> list[Line
             head: tuple[Span, ...] = ((" Agent", "bold"), (" …", "busy")) if is_live else ((" Agent", "bold"),)
             return [head, *indented(wrap(text, inner))]
         case "toolCall":
-            head = ((" ▸ ", "busy"), (_tool(entry), "bold"))
-            rest = [*wrap(text, inner)]
-            first = clip(rest[0], max(width - len(_tool(entry)) - 6, 4)) if rest else ""
-            if len(rest) > 1 or first != "".join(rest):
-                return [clipped(head, width), *indented(rest, by=3)]
-            return [clipped((*head, (f"  {first}", "")), width)]
+            return _call(entry, width)
         case "toolResult":
             return _result(entry, text, inner, is_live=is_live)
         case _:
             return [clipped(((" — ", "dim"), (line, "dim")), width) for line in wrap(text, inner)]
 
 
+def _call(entry: Entry, width: int) -> list[Line]:
+    """Name and arguments on one line if they fit, else the arguments below."""
+    head: Line = ((" ▸ ", "busy"), (_tool(entry), "bold"))
+    text = harmless(full(entry.text)).strip("\n")
+    if "\n" not in text and cells(text) <= width - cells(_tool(entry)) - 6:
+        return [clipped((*head, (f"  {text}", "")), width)]
+    return [clipped(head, width), *_cut(list(wrap(text, max(width - 5, 10))), CALL_LINES, "")]
+
+
+def _cut(lines: list[str], limit: int, style: str) -> list[Line]:
+    shown = indented(lines[:limit], style, by=3)
+    if len(lines) > limit:
+        shown.append(((f"   … {len(lines) - limit} more lines", "dim"),))
+    return shown
+
+
 def _result(entry: Entry, text: str, width: int, *, is_live: bool) -> list[Line]:
     lines = [*fold(text, width)] if text else ["(no output)"]
-    shown = indented(lines[:RESULT_LINES], "bad" if entry.is_error else "dim", by=3)
-    if len(lines) > RESULT_LINES:
-        shown.append(((f"   … {len(lines) - RESULT_LINES} more lines", "dim"),))
+    shown = _cut(lines, RESULT_LINES, "bad" if entry.is_error else "dim")
     if is_live:
         shown.append((("   …", "busy"),))
     return shown
