@@ -40,7 +40,16 @@ if TYPE_CHECKING:
     from protocol.inspector import InspectorSession
     from protocol.messages import AssistantMessage, BashExecutionMessage, ToolCall, UserContent
     from protocol.model import Model, ThinkingLevel
-    from protocol.tasks import Action, CancelReceipt, Observation, TaskKind, TaskRecord, TaskResult, YieldReason
+    from protocol.tasks import (
+        Action,
+        ActivityState,
+        CancelReceipt,
+        Observation,
+        TaskKind,
+        TaskRecord,
+        TaskResult,
+        YieldReason,
+    )
 
 
 class Ticket(Struct, frozen=True):
@@ -991,7 +1000,8 @@ class TaskReaped(Struct, frozen=True):
 
 
 class AgentProgress(Struct, frozen=True):
-    """What a subagent does now, and what it has done: tools that it called, tokens that its requests took."""
+    """What a subagent does now, and what it has done: tools that it called, tokens that its requests took. `activity`
+    and `is_quiet` tell whether somebody should look at it."""
 
     task_id: str
     model: str
@@ -1000,6 +1010,8 @@ class AgentProgress(Struct, frozen=True):
     tools: int
     tokens: int
     elapsed_ms: int
+    activity: ActivityState | None = None
+    is_quiet: bool = False
 
 
 class AgentSpoke(Struct, frozen=True):

@@ -16,6 +16,7 @@ from msgspec import UNSET, Struct, UnsetType
 TaskKind = Literal["agent", "command"]
 CancelCause = Literal["user", "owner-close", "execution-timeout", "output-limit", "parent-handoff", "shutdown"]
 YieldReason = Literal["explicit", "default-background", "elapsed", "input-needed", "intercom-coordination"]
+ActivityState = Literal["needs_attention", "active_long_running"]
 ContactReason = Literal["need_decision", "interview_request", "progress_update"]
 TaskState = Literal["queued", "running", "inputNeeded", "stopping", "completed", "failed", "stopped"]
 
@@ -139,9 +140,10 @@ Badge = Foreground | Background | Unobserved
 
 
 class Attention(Struct, rename="camel", frozen=True):
-    """For the eye alone. `request_ids` name the questions that are open with `input-needed`."""
+    """For the eye alone. `request_ids` name the questions that are open with `input-needed`; `no-recent-activity` says
+    that an agent has been silent for a minute."""
 
-    kind: Literal["none", "input-needed"] = "none"
+    kind: Literal["none", "input-needed", "no-recent-activity"] = "none"
     request_ids: tuple[str, ...] = ()
 
 
@@ -179,7 +181,8 @@ class Metrics(Struct, rename="camel", frozen=True):
 
 
 class TaskRecord(Struct, rename="camel", frozen=True, kw_only=True):
-    """One task as its owner sees it now. `state` sums up the axes for people."""
+    """One task as its owner sees it now. `state` sums up the axes for people. `activity_state` is a hint about an
+    agent: it is silent or its changes fail, or it has been at work for four minutes."""
 
     ref: TaskRef
     launch_ordinal: int
@@ -200,6 +203,7 @@ class TaskRecord(Struct, rename="camel", frozen=True, kw_only=True):
     current_action: Action | UnsetType = UNSET
     metrics: Metrics | UnsetType = UNSET
     accepts_input: bool = False
+    activity_state: ActivityState | UnsetType = UNSET
 
 
 # ---- waiting and cancelling --------------------------------------------------------------------------------------

@@ -23,17 +23,19 @@ _READ = (
     b"response",
 )
 _TELLING = ("command", "path", "pattern", "paths", "query", "action")
+_CHANGING = ("edit", "write")
 ACTION_CHARS = 120
 
 
 class ChildLog:
-    """`text` is the last text that is not blank; `is_over` tells that nothing more comes by itself."""
+    """`text` is the last text that is not blank; `is_over` tells that nothing more comes by itself; `failures` counts
+    the changes of files that have failed since the last one that did not."""
 
     def __init__(self, model: str, level: str) -> None:
         self.model = model
         self.level = level
         self.text = ""
-        self.tools = self.tokens = self.turns = 0
+        self.tools = self.tokens = self.turns = self.failures = 0
         self.action: Action | None = None
         self.is_over = False
         self._stop = ""
@@ -70,6 +72,8 @@ class ChildLog:
                 self.action = self._running[record["toolCallId"]] = call
             case "tool_execution_end":
                 self._running.pop(record["toolCallId"], None)
+                if record["toolName"] in _CHANGING:
+                    self.failures = self.failures + 1 if record["isError"] else 0
                 self.action = next(iter(self._running.values()), None)
             case "model_fallback_start":  # the first one comes back at the end, but this one gave the answer
                 self.model, _, self.level = record["to"].rpartition(":")

@@ -84,6 +84,7 @@ class Task:
         self.model: str | UnsetType = UNSET
         self.thinking: str | UnsetType = UNSET
         self.action: t.Action | UnsetType = UNSET
+        self.activity: t.ActivityState | UnsetType = UNSET
         self.metrics: t.Metrics | UnsetType = UNSET
 
     @property
@@ -188,6 +189,12 @@ class Task:
         left = tuple(each for each in self.attention.request_ids if each != request_id)
         self.attention = t.Attention("input-needed", left) if left else t.Attention()
 
+    def seems(self, activity: t.ActivityState | None, *, is_quiet: bool) -> None:
+        """What shows of how it gets on. A question that is open shows before its silence."""
+        self.activity = activity or UNSET
+        if self.attention.kind != "input-needed" and self.phase == "running":
+            self.attention = t.Attention("no-recent-activity" if is_quiet else "none")
+
     def measure(self, elapsed_ms: int | None = None, tools: int | None = None, tokens: int | None = None) -> None:
         """Each number by itself: what is not told stays as it was."""
         if self.phase == "settled":
@@ -248,4 +255,5 @@ class Task:
             current_action=self.action,
             metrics=self.metrics,
             accepts_input=self.accepts_input,
+            activity_state=self.activity if self.phase == "running" else UNSET,
         )

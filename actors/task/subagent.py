@@ -51,8 +51,9 @@ from actors.task.agent_view import AgentView, agent_view
 from actors.task.child_log import ChildLog
 from actors.task.child_road import ChildRoad
 from actors.task.delegation import task_text
+from actors.task.vigil import Vigil
 from protocol import commands as c
-from protocol.tasks import TaskFailed, TaskRef, TaskResult
+from protocol.tasks import ActivityState, TaskFailed, TaskRef, TaskResult
 
 if TYPE_CHECKING:
     from actors.mail import Remains
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from actors.task.worktree import Checkout
 
 PROGRESS_MS = 400
+VIGIL = "vigil"
 ALREADY = "Already waiting for a reply"
 ENDING = "The subagent is ending: no answer comes any more"
 PASSED_ON = "Passed on"
@@ -115,16 +117,18 @@ class Subagent(Actor[SubagentMail]):
         self._early: list[str] = []
         self._is_opening = True
         self._is_ended = self._is_keeping = self._has_kept = self._is_stopping = self._alone = self._is_gone = False
-        self._waits_for_tick = self._changed = self._is_told = False
+        self._waits_for_tick = self._changed = self._is_told = self._is_watched = False
         self._view = self._shown("", ArtifactsWritten())
 
     def begin(self) -> None:
         self._began = self._now()
+        self._vigil = Vigil(self._began * 1000)
         self._files.open(self._plan, self.me)
 
     def receive(self, mail: SubagentMail) -> None:
         match mail:
             case ChildSaid(Write(records, _, ack)):
+                self._hear()
                 for record in records:
                     self._changed = self._log.read(record.line) or self._changed
                 if ack is not None:
@@ -155,6 +159,9 @@ class Subagent(Actor[SubagentMail]):
             case StopAgent(alone):
                 self._alone = self._alone or alone
                 self._stop()
+            case Tick(key) if key == VIGIL:
+                self._is_watched = False
+                self._watch(self._now() * 1000)
             case Tick():
                 self._waits_for_tick = False
                 self._report_if_due()
@@ -292,9 +299,42 @@ class Subagent(Actor[SubagentMail]):
     def _report(self) -> None:
         self._changed = False
         log = self._log
+        now = self._now() * 1000
         self._desk.tell(
-            AgentProgress(self._task_id, log.model, log.level, log.action, log.tools, log.tokens, self._elapsed_ms())
+            AgentProgress(
+                self._task_id,
+                log.model,
+                log.level,
+                log.action,
+                log.tools,
+                log.tokens,
+                self._elapsed_ms(),
+                self._activity(now),
+                self._asking is None and self._vigil.is_quiet(now),
+            )
         )
+
+    def _hear(self) -> None:
+        now = self._now() * 1000
+        self._changed = self._changed or self._vigil.is_quiet(now)
+        self._vigil.heard(now)
+        if not self._is_watched:
+            self._watch(now)
+
+    def _watch(self, now: float) -> None:
+        """Shows what has come of its silence, and looks again in time; not while it is quiet, and none waits for it."""
+        if self._is_ended:
+            return
+        self._changed = self._changed or self._activity(now) is not None
+        self._report_if_due()
+        delay = self._vigil.next_look_ms(now)
+        if delay is not None:
+            self._is_watched = True
+            self._clock.tell(Arm(VIGIL, delay, self.me))
+
+    def _activity(self, now: float) -> ActivityState | None:
+        """One that waits for an answer is not to be looked at for its silence: the question is."""
+        return None if self._asking is not None else self._vigil.state(now, self._log.failures)
 
     def _elapsed_ms(self) -> int:
         return round((self._now() - self._began) * 1000)

@@ -2857,7 +2857,10 @@ export interface TaskUpdateEvent {
   task: TaskRecord;
 }
 
-/** One task as its owner sees it now. `state` sums up the axes for people. */
+/**
+ * One task as its owner sees it now. `state` sums up the axes for people. `activityState` is a hint about an agent: it
+ * is silent or its changes fail, or it has been at work for four minutes.
+ */
 export interface TaskRecord {
   ref: TaskRef;
   launchOrdinal: number;
@@ -2878,6 +2881,7 @@ export interface TaskRecord {
   currentAction?: Action;
   metrics?: Metrics;
   acceptsInput?: boolean;
+  activityState?: "needs_attention" | "active_long_running";
 }
 
 /** Data, never authority: whoever knows these may still only reach the tasks of its own owner. */
@@ -2984,9 +2988,12 @@ export interface CleanupFailed {
   resources: string[];
 }
 
-/** For the eye alone. `requestIds` name the questions that are open with `input-needed`. */
+/**
+ * For the eye alone. `requestIds` name the questions that are open with `input-needed`; `no-recent-activity` says that
+ * an agent has been silent for a minute.
+ */
 export interface Attention {
-  kind?: "none" | "input-needed";
+  kind?: "none" | "input-needed" | "no-recent-activity";
   requestIds?: string[];
 }
 
