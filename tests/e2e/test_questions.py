@@ -12,7 +12,7 @@ import pytest
 
 from conformance.driver import Agent
 from conformance.model_server import ModelServer, Request, text, tool, tools
-from tests.e2e.test_subagents import alive, has_notices, is_child, launch, notices, result, said, settled, told
+from tests.e2e.test_subagents import alive, has_notices, is_child, launch, notices, result, said, settled, told, unread
 
 Start = Callable[..., Agent]
 Record = dict[str, Any]
@@ -40,8 +40,8 @@ def asked(a: Agent, count: int = 1) -> list[Record]:
 
 
 def is_asked(request: Request) -> bool:
-    """Whether the newest that the parent's model reads is a question."""
-    return "What the subagent says" in json.dumps(request.body["messages"][-1])
+    """Whether a subagent has said something that the parent's model has not answered to."""
+    return "What the subagent says" in unread(request)
 
 
 def state(a: Agent, task_id: str) -> Record:

@@ -43,6 +43,13 @@ def said(request: Request) -> str:
     return json.dumps(request.body["messages"], ensure_ascii=False)
 
 
+def unread(request: Request) -> str:
+    """What has come since the model last spoke, as one text."""
+    messages = request.body["messages"]
+    spoken = [place for place, message in enumerate(messages) if message["role"] == "assistant"]
+    return json.dumps(messages[spoken[-1] + 1 if spoken else 0 :], ensure_ascii=False)
+
+
 def result(a: Agent, call: str = "t1") -> Record:
     ended: Record = a.wait({"type": "tool_execution_end", "toolCallId": call})
     return ended
@@ -122,7 +129,7 @@ def test_fifty_run_four_at_a_time_while_the_parent_chats_and_each_is_told_once(
     def parent(request: Request) -> Any:
         if "tool_result" not in said(request):
             return launch(tasks=[{"agent": "scout", "task": f"job {job} "} for job in range(JOBS)])
-        newest = json.dumps(request.body["messages"][-1])
+        newest = unread(request)
         if f"may job {ASKING} go on?" in newest:
             return tool("intercom", {"action": "reply", "message": "you may"}, id="r1")
         return text("hello to you" if "hello" in newest else "noted")
