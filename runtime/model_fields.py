@@ -146,14 +146,15 @@ def _url(value: Any) -> Any:
     from actors.model.route import BadUrl, route_to
     from actors.model.url_login import without_login
 
-    address, mark, _ = re.split(r"([?#]|\Z)", without_login(value), maxsplit=1)
+    plain = without_login(value)
+    address = plain.partition("#")[0].partition("?")[0]
     try:
         route_to(address, None, ())
     except BadUrl:
         raise NotAllowed(allowed) from None
-    if not mark:
+    if address == plain:
         return value
-    query = without_login(value)[len(address) :]
+    query = plain[len(address) :]
     return Noted(
         value.removesuffix(query),
         (": what follows the path (? or #) is ignored; a key belongs into apiKey or headers",),

@@ -77,7 +77,8 @@ def scoped_models(
     patterns: Iterable[str], models: Sequence[Model], is_configured: Callable[[str], bool]
 ) -> tuple[list[ScopedModel], list[str]]:
     """The scope that a list of patterns spans, in its order, and one warning for each pattern in trouble."""
-    available = [model for model in models if is_configured(model.provider)]
+    patterns = list(patterns)
+    available = [model for model in models if is_configured(model.provider)] if patterns else []
     scope: dict[tuple[str, str], ScopedModel] = {}
     warnings: list[str] = []
     for pattern in patterns:

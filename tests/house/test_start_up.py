@@ -54,6 +54,8 @@ LATER = (
     "actors.tool.actor",
     "actors.tool.launch",
     "actors.tool.paths",
+    "protocol.entries",
+    "protocol.responses",
     "argparse",
     "ast",
     "base64",
