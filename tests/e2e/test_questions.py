@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import time
 from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -283,23 +287,63 @@ def test_a_definition_may_forbid_it(agent: Start, server: ModelServer, home: Any
 def test_what_was_asked_before_a_crash_is_in_the_history_once_and_asks_no_more(
     agent: Start, server: ModelServer, home: Any
 ) -> None:
-    """The program dies after it has taken the question and before it has said it."""
-    play(server, curious, parents(launch(agent="scout", task="ask"), text("it runs")))
+    """The program dies after it has taken the question and while its parent's model speaks: it is not said yet."""
+    held = Event()
+
+    def parent(request: Request) -> Any:
+        if "tool_result" not in said(request):
+            return launch(agent="scout", task="ask")
+        held.wait(20)
+        return text("too late")
+
+    play(server, curious, parent)
+    with agent() as a:
+        a.send("prompt", message="go")
+        path = _asked_in_file(home.sessions)
+        os.kill(a.pid, signal.SIGKILL)
+        a.wait_exit()
+        held.set()
+        assert messages(a) == []
+    for _ in range(2):
+        with agent("--session", str(path)) as a:
+            (again,) = _said_in(a)
+            assert "Red or blue?" in again["content"] and "requestId" not in again["details"]
+            assert "waits no longer" in again["content"]
+            assert a.request("get_state")["data"]["isStreaming"] is False
+
+
+def _asked_in_file(sessions: Path) -> Path:
+    """The session file, once it holds what a subagent has asked."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        for path in sessions.glob("*.jsonl"):
+            if "intercom_received" in path.read_text():
+                return path
+    raise AssertionError("nothing was asked within 20 s")
+
+
+@pytest.mark.parametrize("ending", ["end of input", "new_session"])
+def test_the_end_of_the_session_ends_who_waits(agent: Start, server: ModelServer, home: Any, ending: str) -> None:
+    play(server, curious, parents(launch(agent="scout", task="ask"), text("it runs"), text("let me think")))
     with agent() as a:
         a.prompt("go")
         details = asked(a)[0]["details"]
         settled(a)
-    (path,) = home.sessions.glob("*.jsonl")
-    entries = [json.loads(line) for line in path.read_text().splitlines()]
-    received = next(place for place, each in enumerate(entries) if each.get("customType") == "intercom_received")
-    path.write_text("".join(json.dumps(each) + "\n" for each in entries[: received + 1]))
-    for _ in range(2):
-        with agent("--session", str(path)) as a:
-            (again,) = _said_in(a)
-            assert again["details"]["messageId"] == details["messageId"]
-            assert "Red or blue?" in again["content"] and "requestId" not in again["details"]
-            assert "waits no longer" in again["content"]
-            assert a.request("get_state")["data"]["isStreaming"] is False
+        if ending == "new_session":
+            assert a.request("new_session")["success"]
+            gone = a.request("send_task_input", taskId=details["taskId"], input="x", requestId=details["requestId"])
+            assert gone["error"] == "UnknownTask: UnknownTask"
+        a.close_stdin()
+        assert a.wait_exit() == 0
+    (path,) = [file for file in home.sessions.glob("*.jsonl") if details["messageId"] in file.read_text()]
+    with agent("--session", str(path)) as a:
+        assert len(_said_in(a)) == 1
+        (notice,) = [
+            m for m in a.request("get_messages")["data"]["messages"] if m.get("customType") == "task-completion"
+        ]
+        assert notice["details"]["notification"]["status"] == "stopped"
+    (child,) = (home.sessions / "subagents").rglob("*.jsonl")
+    assert '"isError":true' in child.read_text()
 
 
 def _said_in(a: Agent) -> list[Record]:
