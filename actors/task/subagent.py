@@ -51,9 +51,9 @@ from actors.task.agent_view import AgentView, agent_view
 from actors.task.child_log import ChildLog
 from actors.task.child_road import ChildRoad
 from actors.task.delegation import task_text
-from actors.task.vigil import Vigil
+from actors.task.vigil import LONG_MS, QUIET_MS, Vigil
 from protocol import commands as c
-from protocol.tasks import ActivityState, TaskFailed, TaskRef, TaskResult
+from protocol.tasks import TaskFailed, TaskRef, TaskResult
 
 if TYPE_CHECKING:
     from actors.mail import Remains
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from actors.task.worktree import Checkout
 
 PROGRESS_MS = 400
-VIGIL = "vigil"
+LOOK, LONG = "look", "long"
 ALREADY = "Already waiting for a reply"
 ENDING = "The subagent is ending: no answer comes any more"
 PASSED_ON = "Passed on"
@@ -117,7 +117,7 @@ class Subagent(Actor[SubagentMail]):
         self._early: list[str] = []
         self._is_opening = True
         self._is_ended = self._is_keeping = self._has_kept = self._is_stopping = self._alone = self._is_gone = False
-        self._waits_for_tick = self._changed = self._is_told = self._is_watched = False
+        self._waits_for_tick = self._changed = self._is_told = False
         self._view = self._shown("", ArtifactsWritten())
 
     def begin(self) -> None:
@@ -159,12 +159,8 @@ class Subagent(Actor[SubagentMail]):
             case StopAgent(alone):
                 self._alone = self._alone or alone
                 self._stop()
-            case Tick(key) if key == VIGIL:
-                self._is_watched = False
-                self._watch(self._now() * 1000)
-            case Tick():
-                self._waits_for_tick = False
-                self._report_if_due()
+            case Tick(key):
+                self._ring(key)
             case Down(_, error):
                 self._close_file()
                 self._end(TaskFailed("AgentFailed", f"the session of the subagent failed: {error}"))
@@ -204,6 +200,8 @@ class Subagent(Actor[SubagentMail]):
             return
         self._child = self._start_child(self._plan, mail.opened, mail.surroundings, ChildRoad(self.me), self.me)
         self._desk.tell(TaskSpawned(self._task_id))
+        self._clock.tell(Arm(LOOK, QUIET_MS, self.me))
+        self._clock.tell(Arm(LONG, LONG_MS, self.me))
         self._command("prompt", c.Prompt(message=task_text(self._plan)))
         for text in self._early:
             self._steer(text)
@@ -279,6 +277,7 @@ class Subagent(Actor[SubagentMail]):
         if self._asking is not None and self._asking[0] == request_id:
             self._asking[1].tell(ParentAnswer(text, request_id))
             self._asking = None
+            self._hear()
 
     def _steer(self, text: str) -> None:
         if self._child is not None and not self._is_ended:
@@ -287,6 +286,16 @@ class Subagent(Actor[SubagentMail]):
             self._early.append(text)
 
     # -- what the desk is told
+
+    def _ring(self, key: str) -> None:
+        match key:
+            case "look":
+                self._look_after()
+            case "long":
+                self._vigil.is_long = self._changed = True
+            case _:
+                self._waits_for_tick = False
+        self._report_if_due()
 
     def _report_if_due(self) -> None:
         """At most once in 400 ms, until it is over."""
@@ -299,7 +308,6 @@ class Subagent(Actor[SubagentMail]):
     def _report(self) -> None:
         self._changed = False
         log = self._log
-        now = self._now() * 1000
         self._desk.tell(
             AgentProgress(
                 self._task_id,
@@ -309,32 +317,27 @@ class Subagent(Actor[SubagentMail]):
                 log.tools,
                 log.tokens,
                 self._elapsed_ms(),
-                self._activity(now),
-                self._asking is None and self._vigil.is_quiet(now),
+                None if self._asking is not None else self._vigil.state(log.failures),
+                self._is_silent,
             )
         )
 
     def _hear(self) -> None:
-        now = self._now() * 1000
-        self._changed = self._changed or self._vigil.is_quiet(now)
-        self._vigil.heard(now)
-        if not self._is_watched:
-            self._watch(now)
+        if self._vigil.heard(self._now() * 1000):
+            self._changed = True
+            self._clock.tell(Arm(LOOK, QUIET_MS, self.me))
 
-    def _watch(self, now: float) -> None:
-        """Shows what has come of its silence, and looks again in time; not while it is quiet, and none waits for it."""
-        if self._is_ended:
-            return
-        self._changed = self._changed or self._activity(now) is not None
-        self._report_if_due()
-        delay = self._vigil.next_look_ms(now)
-        if delay is not None:
-            self._is_watched = True
-            self._clock.tell(Arm(VIGIL, delay, self.me))
+    def _look_after(self) -> None:
+        """Whether it is silent shows, and the next look is due."""
+        delay = self._vigil.look(self._now() * 1000)
+        self._changed = self._changed or delay is None
+        if delay is not None and not self._is_ended:
+            self._clock.tell(Arm(LOOK, delay, self.me))
 
-    def _activity(self, now: float) -> ActivityState | None:
-        """One that waits for an answer is not to be looked at for its silence: the question is."""
-        return None if self._asking is not None else self._vigil.state(now, self._log.failures)
+    @property
+    def _is_silent(self) -> bool:
+        """One that waits for an answer is not: its question is to be looked at."""
+        return self._vigil.is_quiet and self._asking is None
 
     def _elapsed_ms(self) -> int:
         return round((self._now() - self._began) * 1000)

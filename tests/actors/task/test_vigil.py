@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from actors.mail import AgentProgress, AnswerQuestion, Arm, ContactParent, Tick
+from actors.mail import AgentProgress, AnswerQuestion, ContactParent, Tick
 from actors.probe import Probe
 from actors.task.child_message import Contact
 from actors.task.state import Launch, Task
@@ -15,73 +17,77 @@ from tests.actors.task.test_subagent import Bench, says
 MINUTE = 60_000
 
 
+def test_it_is_silent_a_minute_after_it_was_last_heard_of_and_looked_at_no_more_until_it_is_again() -> None:
+    vigil = Vigil(0)
+    vigil.heard(59_000)
+    assert (vigil.look(MINUTE), vigil.is_quiet) == (59_000, False)
+    assert (vigil.look(119_000), vigil.is_quiet) == (None, True)
+    assert (vigil.heard(200_000), vigil.is_quiet) == (True, False)
+    assert (vigil.look(260_000), vigil.is_quiet) == (None, True)
+    vigil = Vigil(0)
+    assert (vigil.look(MINUTE), vigil.is_quiet) == (None, True)
+    vigil.heard(61_000)
+    assert not vigil.heard(62_000)
+    assert vigil.look(121_000) == 1_000
+
+
 @pytest.mark.parametrize(
-    ("silent", "worked", "failures", "state", "look"),
+    ("quiet", "long", "failures", "state"),
     [
-        (0, 0, 0, None, MINUTE),
-        (MINUTE - 1, MINUTE - 1, 2, None, 1),
-        (MINUTE, MINUTE, 0, "needs_attention", None),
-        (0, MINUTE, 3, "needs_attention", MINUTE),
-        (0, 4 * MINUTE - 1, 0, None, 1),
-        (0, 4 * MINUTE, 0, "active_long_running", MINUTE),
-        (10_000, 4 * MINUTE, 0, "active_long_running", 50_000),
-        (MINUTE, 9 * MINUTE, 0, "needs_attention", None),
+        (False, False, 2, None),
+        (False, False, 3, "needs_attention"),
+        (True, False, 0, "needs_attention"),
+        (False, True, 0, "active_long_running"),
+        (True, True, 0, "needs_attention"),
     ],
 )
-def test_silence_failures_and_a_long_time_are_told_apart(
-    silent: int, worked: int, failures: int, state: str | None, look: int | None
-) -> None:
-    vigil, now = Vigil(5.0), 5.0 + worked
-    vigil.heard(now - silent)
-    assert vigil.state(now, failures) == state
-    assert vigil.next_look_ms(now) == look
+def test_silence_failures_and_a_long_time_are_told_apart(quiet: bool, long: bool, failures: int, state: Any) -> None:
+    vigil = Vigil(0)
+    vigil.is_quiet, vigil.is_long = quiet, long
+    assert vigil.state(failures) == state
 
 
 class Watched(Bench):
-    """A subagent that runs, with a clock that is set by hand."""
-
-    seconds = 0.0
+    """A subagent that runs, with a clock that rings by hand."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.agent._now = lambda: self.seconds
         self.run()
-        self.hear()
 
-    def at(self, seconds: float) -> list[AgentProgress]:
-        """What is told when the clock looks at this moment."""
-        self.seconds = seconds
-        for mail in self.clock.drain():
-            assert isinstance(mail, Arm)
-        self.agent.receive(Tick("progress"))
-        self.agent.receive(Tick("vigil"))
-        return self.reports()
-
-    def hear(self, kind: str = "turn_start", **fields: object) -> list[AgentProgress]:
-        self.agent.receive(says({"type": kind, **fields}))
-        return self.reports()
-
-    def reports(self) -> list[AgentProgress]:
+    def ring(self, *keys: str) -> list[AgentProgress]:
+        for key in ("progress", *keys):
+            self.agent.receive(Tick(key))
         return [mail for mail in self.desk.drain() if isinstance(mail, AgentProgress)]
+
+    def hear(self, kind: str = "turn_start", **fields: Any) -> list[AgentProgress]:
+        self.agent.receive(Tick("progress"))
+        self.agent.receive(says({"type": kind, **fields}))
+        return [mail for mail in self.desk.drain() if isinstance(mail, AgentProgress)]
+
+    def armed(self) -> list[tuple[str, int]]:
+        return [(mail.key, mail.delay_ms) for mail in self.clock.drain() if mail.key != "progress"]
 
 
 def test_a_silent_one_shows_it_once_and_no_more_when_it_is_heard_of_again() -> None:
     bench = Watched()
-    (silent,) = bench.at(61)
+    assert bench.armed() == [("look", MINUTE), ("long", 4 * MINUTE)]
+    bench.ring()
+    (silent,) = bench.ring("look")
     assert (silent.activity, silent.is_quiet) == ("needs_attention", True)
-    assert not [mail for mail in bench.clock.drain() if mail.key == "vigil"]  # none looks until it is heard of
-    bench.agent.receive(Tick("progress"))
+    assert bench.armed() == []
     (heard,) = bench.hear()
     assert (heard.activity, heard.is_quiet) == (None, False)
-    assert [mail.delay_ms for mail in bench.clock.drain() if mail.key == "vigil"] == [MINUTE]
+    assert bench.armed() == [("look", MINUTE)]
+    bench.hear()
+    assert bench.ring("look") == []
+    assert [key for key, _ in bench.armed()] == ["look"]
 
 
 def test_one_that_waits_for_an_answer_is_not_silent() -> None:
-    bench, call = Watched(), Probe[object]()
+    bench, call = Watched(), Probe[Any]()
     bench.tell(ContactParent(Contact("need_decision", "?"), call))
-    assert not [each for each in bench.at(300) if each.is_quiet or each.activity]
+    assert not [each for each in bench.ring("long", "look") if each.is_quiet or each.activity]
     bench.tell(AnswerQuestion("ask-t-1", "yes"))
-    bench.agent.receive(Tick("progress"))
     assert not [each for each in bench.hear() if each.is_quiet]
 
 
@@ -91,7 +97,6 @@ def test_changes_that_fail_in_a_row_are_shown_until_one_does_not() -> None:
     for place, (tool, failed) in enumerate(
         [("edit", True), ("write", True), ("bash", False), ("edit", True), ("edit", False), ("write", True)]
     ):
-        bench.agent.receive(Tick("progress"))
         (report,) = bench.hear("tool_execution_end", toolCallId=str(place), toolName=tool, isError=failed, result={})
         seen.append(report.activity)
     assert seen == [None, None, None, "needs_attention", None, None]
@@ -99,9 +104,8 @@ def test_changes_that_fail_in_a_row_are_shown_until_one_does_not() -> None:
 
 def test_a_long_run_is_shown_as_one() -> None:
     bench = Watched()
-    bench.seconds = 239
-    bench.hear()
-    (report,) = bench.at(240)
+    bench.ring()
+    (report,) = bench.ring("long")
     assert (report.activity, report.is_quiet) == ("active_long_running", False)
 
 
