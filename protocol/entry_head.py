@@ -7,6 +7,7 @@ typed for writing and for the schema, are in `entries`; no start loads those.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, get_args
 
 import msgspec
@@ -82,7 +83,24 @@ class EntryHead(Struct, rename="camel", frozen=True, gc=False):
     workflow: Raw | UnsetType = UNSET
 
 
-_HEAD = msgspec.json.Decoder(EntryHead)
+@cache
+def _decoder() -> msgspec.json.Decoder[EntryHead]:
+    """Made for the first line that is read: a start without a session file reads none."""
+    return msgspec.json.Decoder(EntryHead)
+
+
+def head_of(header: SessionHeader) -> EntryHead:
+    """What reading the line of `header` gives."""
+    return EntryHead(
+        type="session",
+        id=header.id,
+        timestamp=header.timestamp,
+        version=header.version,
+        cwd=header.cwd,
+        parent_session=header.parent_session or None,
+        internal=header.internal or None,
+        workflow=UNSET if header.workflow is UNSET else Raw(encode(header.workflow)),
+    )
 
 
 def read_entry(line: bytes) -> EntryHead | None:
@@ -90,7 +108,7 @@ def read_entry(line: bytes) -> EntryHead | None:
     object with string `type` and `id`. Never raises."""
     line = repair_utf8(line)
     try:
-        return _HEAD.decode(line)
+        return _decoder().decode(line)
     except RecursionError:
         return None
     except Exception:

@@ -16,7 +16,6 @@ from runtime.config_values import shown
 from runtime.credentials import Credentials
 from runtime.model_patterns import scoped_models
 from runtime.models import load_models
-from runtime.secret_command import run_command
 from runtime.settings import file_of
 from runtime.stored_credentials import load_stored
 
@@ -49,7 +48,7 @@ def load_catalog(options: Options, env: Mapping[str, str], agent_dir: str, setti
     loaded = load_models(agent_dir, scripted=scripted)
     stored, faults = load_stored(agent_dir)
     warnings = [*loaded.warnings, *faults]
-    credentials = Credentials(env, loaded.providers, stored, run_command)
+    credentials = Credentials(env, loaded.providers, stored, _run_command)
     named: NamedModel | None = None
     if options.model is not None:
         named = resolve_named(loaded.models, credentials.is_configured, options.provider, options.model)
@@ -101,3 +100,9 @@ def _provider_of_key(named: NamedModel | None, options: Options, models: Sequenc
     if not scope:
         raise ModelChoiceError(NO_MODEL_FOR_KEY)
     return scope[0].model.provider
+
+
+def _run_command(command: str) -> str | None:
+    from runtime.secret_command import run_command
+
+    return run_command(command)

@@ -16,7 +16,6 @@ from actors.session import tokens
 from actors.session.naming import epoch_ms
 from actors.session.provider_view import ProviderMessage, provider_view
 from actors.session.stored import is_ordinary, known_role, message_head, read_message, with_content
-from actors.session.transcript import as_content, merged, retained
 from actors.session.tree import Entry, Tree
 from protocol.codec import BadJson, decode_any, encode
 from protocol.messages import BranchSummaryMessage, CustomMessage, Message
@@ -175,6 +174,8 @@ def _custom_message(entry: Entry) -> ContextMessage:
 
 
 def _boundary_message(path: Sequence[Entry], position: int) -> ContextMessage:
+    from actors.session.transcript import as_content, merged, retained
+
     head = path[position].head
     summary = head.summary or ""
     tail = _plain_messages(without(_tail(path[:position], head.first_kept_entry_id), retried_ids(path[position])))

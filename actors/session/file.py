@@ -40,7 +40,7 @@ from actors.session.reading import (
 )
 from actors.session.tree import Entry
 from protocol.codec import encode
-from protocol.entry_head import EntryHead, SessionHeader, WorkflowStage
+from protocol.entry_head import EntryHead, SessionHeader, WorkflowStage, head_of
 
 __all__ = [
     "OpenedSession",
@@ -98,22 +98,22 @@ def new_session(
         workflow=UNSET if workflow is None else workflow,
     )
     if directory is None:
-        return OpenedSession(header_head(encode(header)), [], MemoryJournal())
+        return OpenedSession(head_of(header), [], MemoryJournal())
     name = session_file_name(header.timestamp, header.id)
-    return _planned(os.path.join(os.path.abspath(directory), name), encode(header))
+    return _planned(os.path.join(os.path.abspath(directory), name), header)
 
 
-def _fresh_header(stamps: Stamps, cwd: str) -> bytes:
-    return encode(SessionHeader(id=stamps.uuid7(), timestamp=iso_time(stamps.now()), cwd=cwd))
+def _fresh_header(stamps: Stamps, cwd: str) -> SessionHeader:
+    return SessionHeader(id=stamps.uuid7(), timestamp=iso_time(stamps.now()), cwd=cwd)
 
 
-def _planned(path: str, header: bytes) -> OpenedSession:
+def _planned(path: str, header: SessionHeader) -> OpenedSession:
     """Refused now rather than with the first message, when the session before it has let go."""
     folder = os.path.dirname(path)
     _make_folder(folder, path)
     if not os.access(folder, os.W_OK | os.X_OK):
         raise SessionFileError(f"Session file cannot be created: {path}: its folder cannot be written")
-    return OpenedSession(header_head(header), [], FileJournal.planned(path, header))
+    return OpenedSession(head_of(header), [], FileJournal.planned(path, encode(header)))
 
 
 def _make_folder(folder: str, path: str) -> None:
@@ -188,7 +188,7 @@ def _adopt(path: str, fd: int, stamps: Stamps, cwd: str) -> OpenedSession:
     if stored.header is None:
         if os.fstat(fd).st_size:
             raise NotASession(path)
-        return _initialised(path, fd, _fresh_header(stamps, cwd))
+        return _initialised(path, fd, encode(_fresh_header(stamps, cwd)))
     stored, lines = migrated(stored, stamps.uuid4)
     return _opened(path, _rewritten(path, fd, lines, stamps.uuid4) if lines else fd, stored)
 

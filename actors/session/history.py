@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from actors.session.context import Context, ContextMessage, build_context
 from actors.session.file import OpenedSession
-from actors.session.forking import ForkTexts
 from actors.session.naming import iso_time
-from actors.session.stats import Tally
 from actors.session.tree import Tree
 from actors.session.turn import Said
 from protocol.codec import encode
 from protocol.entry_head import message_line, read_entry
 from protocol.messages import AssistantMessage, CustomMessage, Message
+
+if TYPE_CHECKING:
+    from actors.session.forking import ForkTexts
+    from actors.session.stats import Tally
 
 
 class History:
@@ -37,7 +39,8 @@ class History:
         self.header = opened.header
         self.journal = opened.journal
         self.tree = Tree(opened.entries)
-        self.tally, self.fork_texts = Tally(), ForkTexts()
+        self._tally: Tally | None = None
+        self._fork_texts: ForkTexts | None = None
         self.rebuild()
 
     def rebuild(self) -> None:
@@ -48,6 +51,23 @@ class History:
         self._dropped.clear()
         self.saved_level = context.thinking_level
         self.saved_model = context.model
+
+    @property
+    def tally(self) -> Tally:
+        """Made when somebody first asks for sums."""
+        from actors.session.stats import Tally
+
+        if self._tally is None:
+            self._tally = Tally()
+        return self._tally
+
+    @property
+    def fork_texts(self) -> ForkTexts:
+        from actors.session.forking import ForkTexts
+
+        if self._fork_texts is None:
+            self._fork_texts = ForkTexts()
+        return self._fork_texts
 
     @property
     def session_id(self) -> str:

@@ -14,7 +14,8 @@ from msgspec import UNSET, Raw, UnsetType
 
 from protocol import entries
 from protocol.codec import encode
-from protocol.entry_head import EntryHead, SessionHeader, message_line, read_entry
+from protocol.entry_head import EntryHead, SessionHeader, WorkflowStage, message_line, read_entry
+from protocol.entry_head import head_of as head_of_header
 from protocol.messages import UserMessage
 
 JSON = st.recursive(
@@ -96,6 +97,20 @@ def test_optional_keys_are_left_out_and_a_root_has_a_null_parent() -> None:
     assert encode(entries.LabelEntry("1", None, "t", "0")) == (
         b'{"type":"label","id":"1","parentId":null,"timestamp":"t","targetId":"0"}'
     )
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"cwd": "/bad\ud800"},
+        {"parent_session": "/p.jsonl"},
+        {"internal": True, "workflow": WorkflowStage("r", "s", "n")},
+    ],
+)
+def test_the_head_of_a_header_is_what_its_line_is_read_as(more: dict[str, Any]) -> None:
+    header = SessionHeader(**{"id": "s", "timestamp": "t", "cwd": "/srv", **more})
+    assert head_of_header(header) == read_entry(encode(header))
 
 
 def test_a_message_encoded_once_is_spliced_into_its_entry() -> None:

@@ -9,7 +9,6 @@ from msgspec import UNSET
 from actors.mail import Exported, Ticket
 from actors.session.context import context_usage, messages_data
 from actors.session.requests.group import Answers, Group
-from actors.session.stats import last_assistant_text
 from actors.session.tree import UnknownEntry
 from protocol import commands as c
 from protocol.codec import encode
@@ -95,6 +94,7 @@ class StateRequests(Group):
         self._outbox.ok(ticket, self._history.fork_texts.data(self._history.tree))
 
     def _get_last_assistant_text(self, ticket: Ticket, _: c.GetLastAssistantText) -> None:
+        from actors.session.stats import last_assistant_text
         from protocol.responses import LastAssistantText
 
         self._outbox.ok(ticket, LastAssistantText(last_assistant_text(self._history.messages)))
