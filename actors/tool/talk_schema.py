@@ -46,12 +46,22 @@ def contact_parameters() -> dict[str, Any]:
         ("type", "question"),
         id=_text("Name for the answer"),
         type={"type": "string", "enum": list(QUESTION_TYPES), "description": "info only tells something"},
-        question=_text("What is asked"),
-        options={"type": "array", "items": {"type": "string"}, "description": "To choose from, for single and multi"},
+        question={**_text("What is asked"), "maxLength": 2000},
+        options={
+            "type": "array",
+            "items": {"type": "string", "maxLength": 500},
+            "maxItems": 20,
+            "description": "To choose from, for single and multi",
+        },
     )
     return _object(
         ("reason", "message"),
         reason={"type": "string", "enum": list(REASONS)},
-        message=_text("What it must know to answer, and what you would do"),
-        questions={"type": "array", "items": question, "description": "For interview_request, at least one"},
+        message={**_text("What it must know to answer, and what you would do"), "maxLength": 8000},
+        questions={
+            "type": "array",
+            "items": question,
+            "maxItems": 20,
+            "description": "For interview_request, at least one",
+        },
     )
