@@ -398,6 +398,8 @@ KEYS: tuple[Key, ...] = (
     Key("running_subagents", ("subagents", "concurrency"), from_1_to(4)),
     Key("max_subagents", ("subagents", "maxTasks"), from_1_to(50)),
     Key("agent_overrides", ("subagents", "agentOverrides"), agent_overrides),
+    Key("worktree_hook", ("subagents", "worktreeHook"), path),
+    Key("worktree_hook_timeout_ms", ("subagents", "worktreeHookTimeoutMs"), duration),
     Key("task_keys", ("tasks", "keys"), task_keys),
     Key("shell_command_prefix", ("shellCommandPrefix",), text),
     Key("block_images", ("images", "blockImages"), flag),

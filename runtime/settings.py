@@ -82,6 +82,8 @@ class Settings(Struct, frozen=True):
     running_subagents: int = 4
     max_subagents: int = 50
     agent_overrides: dict[str, dict[str, Any]] = {}
+    worktree_hook: str | None = None
+    worktree_hook_timeout_ms: int = 30000
     task_keys: dict[str, tuple[str, ...]] = {}
     block_images: bool = False
     auto_resize_images: bool = True
@@ -221,7 +223,7 @@ def _from_environment(env: Mapping[str, str], found: Mapping[str, Any]) -> dict[
     said["no_proxy"] = (*LOOPBACK, *filter(None, (host.strip() for host in bypass.split(","))))
     if "ca_file" not in found and env.get("SSL_CERT_FILE"):
         said["ca_file"] = env["SSL_CERT_FILE"]
-    for attribute in ("ca_file", "session_dir", "shell_path"):
+    for attribute in ("ca_file", "session_dir", "shell_path", "worktree_hook"):
         if path := said.get(attribute) or found.get(attribute):
             said[attribute] = expand_home(path, home)
     return said

@@ -331,8 +331,11 @@ class House:
     def _worktrees(self) -> Worktrees:
         from actors.task.git import Git
         from actors.task.worktree import Worktrees
+        from actors.task.worktree_hook import Hook
 
-        return Worktrees(os.path.join(self._startup.agent_dir, "worktrees"), Git(os.environ), time.time)
+        settings = self._startup.settings
+        hook = Hook(settings.worktree_hook, settings.worktree_hook_timeout_ms) if settings.worktree_hook else None
+        return Worktrees(os.path.join(self._startup.agent_dir, "worktrees"), Git(os.environ), time.time, hook)
 
     def _start_task_desk(
         self, shared: Shared, scope: str, key: str, session: Address[SessionMail]

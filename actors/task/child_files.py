@@ -23,6 +23,7 @@ from actors.task.fork import fork_lines
 from actors.task.git import GitFailed
 from actors.task.housekeeping import clean_artifacts
 from actors.task.worktree import Checkout, Worktrees
+from actors.task.worktree_hook import HookFailed
 from protocol.codec import encode
 from protocol.entry_head import read_entry
 
@@ -69,7 +70,7 @@ class ChildFiles:
             surroundings = self._surroundings(plan)
             kept = (_write(_artifact(plan, "input.md"), task_text(plan)),) if plan.artifacts else ()
             return ChildOpened(self._session(plan), surroundings, kept, checkout)
-        except (SessionFileError, JournalError, GitFailed, ValueError, OSError) as error:
+        except (SessionFileError, JournalError, GitFailed, HookFailed, ValueError, OSError) as error:
             refused = ChildRefused(_refusal(plan, str(error)))
         except Exception as error:  # the subagent must not wait for ever
             refused = ChildRefused(_refusal(plan, type(error).__name__))

@@ -22,11 +22,11 @@ class GitFailed(Exception):
 
 
 class Git:
-    """`environ` is what git is given of the environment."""
+    """`environ` is the environment; `inherited` what others who work in the repository are given of it."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
-        kept = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
-        self._environ = {**kept, "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+        self.inherited = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
+        self._environ = {**self.inherited, "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
 
     def run(self, cwd: str, *words: str, to: IO[bytes] | int = subprocess.PIPE) -> str:
         """What it printed, unless that goes into the file `to`. Raises `GitFailed`."""

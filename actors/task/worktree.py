@@ -18,6 +18,7 @@ from actors.session.journal import lock
 from actors.task.checkout import TREE, Changes, CheckoutPlan, WorktreeRoot
 from actors.task.git import Git, GitFailed
 from actors.task.housekeeping import ARTIFACTS_S
+from actors.task.worktree_hook import Hook, run_hook
 from actors.tool.table import ToolFailure
 
 NO_REPOSITORY = "worktree isolation requires a git repository with a commit, and {} is in none."
@@ -32,9 +33,11 @@ _DIFF = ("--cached", "--no-color", "--no-ext-diff", "--no-textconv")
 
 
 class Worktrees:
-    """`home` is a folder of the user's own. `now` is seconds since 1970, like the times of files."""
+    """`home` is a folder of the user's own. `now` is seconds since 1970, like the times of files. `hook` prepares what
+    was made."""
 
-    def __init__(self, home: str, git: Git, now: Callable[[], float]) -> None:
+    def __init__(self, home: str, git: Git, now: Callable[[], float], hook: Hook | None = None) -> None:
+        self._hook = hook
         self._home = home
         self._git = git
         self._now = now
@@ -53,7 +56,7 @@ class Worktrees:
         return WorktreeRoot(top, base, cwd, prefix, self._home)
 
     def open(self, plan: CheckoutPlan) -> Checkout:
-        """Makes the worktree. Raises `OSError` or `GitFailed`, and then there is none."""
+        """Makes the worktree. Raises `OSError`, `GitFailed` or `HookFailed`, and then there is none."""
         self._prune()
         self._forget_patches()
         os.makedirs(self._home, mode=0o700, exist_ok=True)
@@ -64,6 +67,8 @@ class Worktrees:
             root = plan.root
             self._add(root.repository, plan.tree, root.base)
             os.makedirs(plan.cwd, exist_ok=True)
+            if self._hook is not None:
+                checkout.ignored = run_hook(self._hook, plan, self._git.inherited)
         except BaseException:
             checkout.remove()
             raise
@@ -109,12 +114,14 @@ class Worktrees:
 
 
 class Checkout:
-    """A worktree that is there. `lock` is the descriptor of its lock file, which is held."""
+    """A worktree that is there. `lock` is the descriptor of its lock file, which is held; `ignored` are paths in it
+    that are nobody's changes."""
 
     def __init__(self, plan: CheckoutPlan, git: Git, lock: int) -> None:
         self._plan = plan
         self._git = git
         self.lock = lock
+        self.ignored: tuple[str, ...] = ()
 
     def finish(self, patch: str) -> Changes:
         """Compares it with the commit that it began with, writes the difference to `patch`, and removes it."""
@@ -148,7 +155,8 @@ class Checkout:
 
     def _compared(self, patch: str) -> Changes:
         base, tree = self._plan.root.base, self._plan.tree
-        self._git.run(tree, "add", "--all")
+        others = (f":(exclude,literal){path}" for path in self.ignored)
+        self._git.run(tree, "add", "--all", "--", ".", *others)
         summary = self._git.run(tree, "diff", *_DIFF, "--stat=100", "--stat-count=50", base).rstrip()
         if not summary:
             return Changes("No changes in its worktree.")

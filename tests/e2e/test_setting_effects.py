@@ -57,7 +57,7 @@ EFFECTS = {
     "modelThinkingLevels": Effect("medium", "low"),
     "thinkingBudgets": Effect(8192, 3000),
     "defaultTools": Effect(
-        ["bash", "edit", "find", "kill", "read", "search", "subagent", "write"], ["bash", "read", "search"]
+        ["bash", "edit", "find", "intercom", "kill", "read", "search", "subagent", "write"], ["bash", "read", "search"]
     ),
     "cacheRetention": Effect(True, False),
     "sessionDir": Effect("agent", "home"),
@@ -83,6 +83,11 @@ ELSEWHERE = {
     "tasks.keys": "tests/e2e/test_inspector.py::test_configured_keys_come_from_the_settings",
     "subagents.concurrency": "tests/e2e/test_subagents.py::test_settings_change_and_disable_agents_and_lower_limits",
     "subagents.maxTasks": "tests/e2e/test_subagents.py::test_settings_change_and_disable_agents_and_lower_limits",
+    **dict.fromkeys(
+        ("subagents.worktreeHook", "subagents.worktreeHookTimeoutMs"),
+        "tests/e2e/test_subagent_worktrees.py"
+        "::test_a_hook_of_the_settings_prepares_each_worktree_or_the_agent_does_not_begin",
+    ),
     "subagents.agentOverrides": (
         "tests/e2e/test_subagents.py::test_settings_change_and_disable_agents_and_lower_limits"
     ),

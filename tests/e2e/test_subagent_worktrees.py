@@ -153,6 +153,32 @@ def test_a_call_that_cannot_have_worktrees_is_refused_as_a_whole(
         assert a.request("get_tasks")["data"]["tasks"] == []
 
 
+def test_a_hook_of_the_settings_prepares_each_worktree_or_the_agent_does_not_begin(
+    agent: Start, server: ModelServer, repository: Any
+) -> None:
+    hook = repository.path / "prepare"
+    hook.write_text("""#!/bin/sh\n[ -e ~/ready ] || exec sleep 353\ntouch dep; echo '{"ignore": ["dep"]}'\n""")
+    hook.chmod(0o755)
+    repository.write_settings({"subagents": {"worktreeHook": "~/prepare", "worktreeHookTimeoutMs": "2s"}})
+    call: Any = {"agent": "scout", "task": "x", "worktree": True, "wait": {"kind": "foreground"}}
+
+    def child(request: Request) -> Any:
+        return text("done") if "tool_result" in said(request) else tool("bash", {"command": "ls dep"}, id="c")
+
+    server.default = parent_and(child, launch("s0", **call), launch("s1", **call))
+    with agent() as a:
+        a.send("prompt", message="go")
+        failed = told(result(a, "s0"))["observation"]["result"]
+        assert failed["code"] == "SpawnFailed" and "did not end within 2.0 seconds" in failed["message"]
+        assert a.orphans("sleep 353", deadline=5) == []
+        (repository.path / "ready").touch()
+        settled(a)
+        server.default = parent_and(child, launch("s2", **call))
+        a.prompt("again")
+        assert told(result(a, "s2"))["output"] == "done\n\nNo changes in its worktree."
+    assert is_clean(repository)
+
+
 def test_instructions_of_the_project_count_in_its_worktrees_if_it_is_trusted(
     agent: Start, server: ModelServer, repository: Any
 ) -> None:

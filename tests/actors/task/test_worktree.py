@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -13,6 +14,7 @@ from actors.session.journal import lock
 from actors.task.checkout import CheckoutPlan
 from actors.task.git import Git, GitFailed
 from actors.task.worktree import LOCK, NO_REPOSITORY, NOT_CLEAN, SETTLING_S, Checkout, Worktrees
+from actors.task.worktree_hook import Hook, HookFailed
 from actors.tool.table import ToolFailure
 
 
@@ -244,6 +246,63 @@ def test_hooks_of_the_repository_do_not_run(repo: Repo, tmp_path: Path) -> None:
     hook.chmod(0o755)
     repo.open()[0].remove()
     assert not (tmp_path / "ran").exists()
+
+
+def hooked(repo: Repo, script: str, timeout_ms: int = 30_000) -> Worktrees:
+    """The hook lies in the repository, unknown to git."""
+    path = repo.top / ".git" / "prepare"
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    hook = Hook(".git/prepare", timeout_ms)
+    return Worktrees(str(repo.home), Git(repo.environ), lambda: 0.0, hook)
+
+
+def test_a_hook_prepares_the_worktree_and_what_it_brings_is_no_change(repo: Repo, tmp_path: Path) -> None:
+    script = f"cat > {tmp_path}/given; pwd > {tmp_path}/where; mkdir deps; touch deps/x 'odd *'; "
+    repo.worktrees = hooked(repo, script + """echo '{"ignore": ["deps", "odd *"], "more": 1}'""")
+    checkout, cwd = repo.open(of=repo.top / "sub")
+    tree = cwd.parent
+    assert json.loads((tmp_path / "given").read_text()) == {
+        "repository": str(repo.top),
+        "worktree": str(tree),
+        "cwd": str(cwd),
+        "commit": repo.git("rev-parse", "HEAD").strip(),
+    }
+    assert (tmp_path / "where").read_text().strip() == str(tree)
+    assert (tree / "deps" / "x").exists()
+    (tree / "odd one").write_text("x")
+    changes = checkout.finish(str(tmp_path / "p"))
+    assert "odd one" in changes.text and "1 file changed" in changes.text
+    assert repo.is_clean()
+
+
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [
+        ("echo no >&2; exit 3", "it ended with 3: no"),
+        ("echo hello", "it must print a JSON object, got 'hello\\n'"),
+        ("echo '[]'", "it must print a JSON object, got '[]\\n'"),
+        ("true", "it must print a JSON object, got ''"),
+        ("""echo '{"ignore": ["../x"]}'""", "ignore must be an array of paths in the worktree"),
+        ("""echo '{"ignore": ["/x"]}'""", "ignore must be an array of paths in the worktree"),
+        ("""echo '{"ignore": "x"}'""", "ignore must be an array of paths in the worktree"),
+        ("sleep 349 & wait", "it did not end within 0.3 seconds"),
+    ],
+)
+def test_a_worktree_that_a_hook_cannot_prepare_is_not_used(repo: Repo, script: str, told: str) -> None:
+    repo.worktrees = hooked(repo, script, 300 if "sleep" in script else 30_000)
+    with pytest.raises(HookFailed) as failed:
+        repo.open()
+    assert str(failed.value) == f"worktree hook .git/prepare: {told}"
+    assert repo.is_clean() and os.listdir(repo.home) == []
+
+
+def test_a_hook_that_is_not_there_is_told(repo: Repo) -> None:
+    repo.worktrees = hooked(repo, "true")
+    (repo.top / ".git" / "prepare").unlink()
+    with pytest.raises(HookFailed, match=r"^worktree hook .git/prepare: No such file or directory$"):
+        repo.open()
+    assert repo.is_clean()
 
 
 def test_the_plan_lies_in_the_folder_of_the_call(repo: Repo) -> None:
