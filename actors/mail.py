@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from actors.task.definition import AgentDefinition
     from actors.task.effects import WaitPolicy
     from actors.task.notice import TaskNotice
+    from actors.task.transcript import History
     from actors.task.view import OutputView
     from actors.task.worktree import Checkout
     from actors.tool.table import Tool, ToolOutput
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
         TaskKind,
         TaskRecord,
         TaskResult,
+        TranscriptEntry,
         YieldReason,
     )
 
@@ -472,6 +474,12 @@ class TaskResponse(Struct, frozen=True):
     response: Record
 
 
+class TranscriptGrew(Struct, frozen=True):
+    """A subagent that is watched has said something."""
+
+    said: AgentSaid
+
+
 class TasksClosed(Struct, frozen=True):
     """Nothing is left of the tasks of this owner."""
 
@@ -530,6 +538,7 @@ SessionMail = (
     | AgentMessaged
     | TaskResponse
     | TasksClosed
+    | TranscriptGrew
     | Visit
     | VisitorCommand
     | EndVisit
@@ -1040,6 +1049,38 @@ class TaskOverLimit(Struct, frozen=True):
     task_id: str
 
 
+class WatchTranscripts(Struct, frozen=True):
+    """Somebody watches what these subagents say, and nobody any other."""
+
+    task_ids: frozenset[str]
+
+
+class AgentSaid(Struct, frozen=True):
+    """What is new of a subagent that is watched: `entries`, encoded, from the number `first` on, and what it is saying.
+    `ack` is settled once the client has it, or at once if the client does not watch."""
+
+    task_id: str
+    first: int
+    entries: tuple[bytes, ...]
+    live: TranscriptEntry | None
+    ack: Ack
+
+
+class TranscriptRead(Struct, frozen=True):
+    """What a subagent has said so far, as far as it is kept, and what it is saying."""
+
+    number: int
+    history: History
+    live: TranscriptEntry | None
+
+
+class HistoryRead(Struct, frozen=True):
+    """Entries of a transcript out of a session file, encoded; None if it cannot be read."""
+
+    number: int
+    entries: tuple[bytes, ...] | None
+
+
 class OutputRead(Struct, frozen=True):
     number: int
     view: OutputView
@@ -1091,6 +1132,10 @@ TaskDeskMail = (
     | AgentProgress
     | AgentSpoke
     | QuestionWithdrawn
+    | WatchTranscripts
+    | AgentSaid
+    | TranscriptRead
+    | HistoryRead
     | OutputRead
     | InputTyped
     | CloseTasks
@@ -1226,6 +1271,18 @@ class ArtifactsWritten(Struct, frozen=True):
     changes: Changes | None = None
 
 
+class ReadTranscript(Struct, frozen=True):
+    """Tell the desk `TranscriptRead` with this number."""
+
+    number: int
+
+
+class WatchTranscript(Struct, frozen=True):
+    """Tell the desk what is said as `AgentSaid`, from now on, or no more."""
+
+    on: bool
+
+
 class StopAgent(Struct, frozen=True):
     """End it. With `alone` there is no desk any more: stop when nothing of it is left."""
 
@@ -1267,6 +1324,8 @@ SubagentMail = (
     | WithdrawContact
     | AnswerQuestion
     | SteerChild
+    | ReadTranscript
+    | WatchTranscript
     | StopAgent
     | Tick
     | Down
@@ -1360,9 +1419,10 @@ class SessionDescribed(Struct, frozen=True):
 
 
 class VisitorAnswered(Struct, frozen=True):
-    """The answer to a command of this visitor."""
+    """The answer to a command of this visitor. `updates` tells whether it hears of tasks now, if that was asked for."""
 
     response: Record
+    updates: bool | None = None
 
 
 class VisitorTold(Struct, frozen=True):

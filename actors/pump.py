@@ -34,6 +34,15 @@ class Window:
             self._messages += 1
         return Ack(self, size)
 
+    def offer(self, size: int) -> Ack | None:
+        """The same without waiting: `None` while there is no room."""
+        with self._room:
+            if self._closed or not self._fits(size):
+                return None
+            self._bytes += size
+            self._messages += 1
+        return Ack(self, size)
+
     def _fits(self, size: int) -> bool:
         if self._messages == 0:
             return True

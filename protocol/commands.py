@@ -261,8 +261,18 @@ class GetTasks(_Command, frozen=True):
     pass
 
 
+class TranscriptPage(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Which entries of a transcript: at most `limit` (50 if left out) before the number `before`, else the last."""
+
+    before: Annotated[int, Meta(ge=0)] | None = None
+    limit: Annotated[int, Meta(ge=1, le=200)] | None = None
+
+
 class GetTask(_Command, frozen=True):
+    """With `transcript`, which is for subagents alone, also a page of its conversation."""
+
     task_id: str
+    transcript: TranscriptPage | None = None
 
 
 class CancelTask(_Command, frozen=True):
@@ -287,7 +297,11 @@ class WaitTask(_Command, frozen=True):
 
 
 class SetTaskSubscription(_Command, frozen=True):
+    """`transcript` is the id of a subagent whose conversation is told too, as long as this session is current; one at a
+    time."""
+
     enabled: bool
+    transcript: str | None = None
 
 
 # ---- sessions ----------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 from protocol.compaction import CompactionReason
 from protocol.messages import ToolCall, Usage, UserContent
 from protocol.model import Model, ThinkingLevel
-from protocol.tasks import TaskRecord
+from protocol.tasks import TaskRecord, TranscriptEntry, TranscriptEntryJson
 
 MessageJson = Annotated[Raw, Meta(extra={"holds": "Message"})]
 ToolResultJson = Annotated[Raw, Meta(extra={"holds": "ToolResultMessage"})]
@@ -226,6 +226,16 @@ class TaskUpdate(Struct, rename="camel", tag_field="type", tag="task_update"):
     task: TaskRecord
 
 
+class TaskTranscript(Struct, rename="camel", tag_field="type", tag="task_transcript"):
+    """What a subagent has said since the last of these, from the entry `first` on, and what it is saying; only for the
+    one that `set_task_subscription` names, and at most ten times a second."""
+
+    task_id: str
+    first: int
+    entries: list[TranscriptEntryJson]
+    live: TranscriptEntry | UnsetType = UNSET
+
+
 # ---- session and model -------------------------------------------------------------------------------------------
 
 
@@ -364,6 +374,7 @@ Event = (
     | QueueUpdate
     | BashExecutionUpdate
     | TaskUpdate
+    | TaskTranscript
     | SessionInfoChanged
     | EntryAppended
     | ModelChanged

@@ -15,7 +15,7 @@ from protocol.compaction import CompactionParameters, CompactionStats, PlannerMo
 from protocol.events import EntryJson, MessageJson
 from protocol.model import Model, ThinkingLevel
 from protocol.state import SessionState
-from protocol.tasks import TaskQuestion, TaskRecord
+from protocol.tasks import TaskQuestion, TaskRecord, Transcript
 
 # ---- prompts -----------------------------------------------------------------------------------------------------
 
@@ -241,7 +241,7 @@ class TaskList(Struct):
 class TaskDetail(Struct, rename="camel"):
     """Data of `get_task`. `command` is for shells, `prompt` for agents. `tail` is the end of the output or of the
     agent's answer, at most 8 KiB, without escape sequences; it is absent when that is not kept, or not there yet.
-    `questions` are those that an agent waits to have answered."""
+    `questions` are those that an agent waits to have answered, `transcript` is the page that was asked for."""
 
     task: TaskRecord
     command: str | UnsetType = UNSET
@@ -251,6 +251,7 @@ class TaskDetail(Struct, rename="camel"):
     tail: str | UnsetType = UNSET
     full_output_path: str | UnsetType = UNSET
     questions: list[TaskQuestion] | UnsetType = UNSET
+    transcript: Transcript | UnsetType = UNSET
 
 
 class InputAccepted(Struct):

@@ -9,9 +9,9 @@ Source: contract, background tasks ("States", "Task state and completion deliver
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 TaskKind = Literal["agent", "command"]
 CancelCause = Literal["user", "owner-close", "execution-timeout", "output-limit", "parent-handoff", "shutdown"]
@@ -204,6 +204,36 @@ class TaskRecord(Struct, rename="camel", frozen=True, kw_only=True):
     metrics: Metrics | UnsetType = UNSET
     accepts_input: bool = False
     activity_state: ActivityState | UnsetType = UNSET
+
+
+# ---- transcripts -------------------------------------------------------------------------------------------------
+
+
+class TranscriptEntry(Struct, rename="camel", frozen=True):
+    """One piece of a subagent's conversation. `index` counts from 0 in the order in which it was said; `text` is the
+    arguments of a `toolCall` as JSON, and has `[image]` in the place of an image. A longer text is cut and says so."""
+
+    index: int
+    role: Literal["user", "assistant", "toolCall", "toolResult", "notice"]
+    text: str
+    tool: str | UnsetType = UNSET
+    tool_call_id: str | UnsetType = UNSET
+    is_error: bool | UnsetType = UNSET
+    timestamp: int | UnsetType = UNSET
+
+
+TranscriptEntryJson = Annotated[Raw, Meta(extra={"holds": "TranscriptEntry"})]
+
+
+class Transcript(Struct, rename="camel"):
+    """A page of a subagent's conversation: its entries from `first` on, of `total`. The earliest `missing` are not kept
+    anywhere any more. `live` is what is being said now, and not said yet."""
+
+    entries: list[TranscriptEntryJson]
+    first: int
+    total: int
+    missing: int
+    live: TranscriptEntry | UnsetType = UNSET
 
 
 # ---- waiting and cancelling --------------------------------------------------------------------------------------

@@ -340,6 +340,7 @@ class House:
     def _start_task_desk(
         self, shared: Shared, scope: str, key: str, session: Address[SessionMail]
     ) -> Child[TaskDeskMail]:
+        from actors.task.child_history import ChildHistories
         from actors.task.desk import TaskDesk
         from actors.task.effects import Budgets, Room
         from actors.task.launch import CommandLauncher
@@ -355,7 +356,8 @@ class House:
         start_agent = partial(self._start_subagent, shared)
         room = Room(running=settings.running_subagents)
         self._pump("task-sweep", _sweep_logs)
-        desk = TaskDesk(scope, wait, session, shared.clock, start_shell, start_agent, {"agent": room})
+        histories = ChildHistories(self._pump, STAMPS.uuid4)
+        desk = TaskDesk(scope, wait, session, shared.clock, start_shell, start_agent, {"agent": room}, histories.read)
         return self._host.start(desk, key, session, key)
 
     def _start_shell_task(

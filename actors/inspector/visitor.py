@@ -36,7 +36,7 @@ from actors.mail import (
     VisitorTold,
 )
 from protocol.codec import Rejected, encode, read_command
-from protocol.commands import Command, ExtensionUiResponse, SetTaskSubscription, command_name
+from protocol.commands import Command, ExtensionUiResponse, command_name
 from protocol.inspector import INSPECTOR_COMMANDS, VERSION, InspectorHello, InspectorSession
 from protocol.lines import LineSplitter
 
@@ -83,9 +83,8 @@ class Visitor(Actor[VisitorMail]):
                 self._take(data)
                 if ack is not None:
                     ack.settle()
-            case VisitorAnswered(response):
-                if self._open.pop(response.serial, None) is not None:
-                    self._say(response.line)
+            case VisitorAnswered():
+                self._answer(mail)
             case VisitorRead(size):
                 self._unread -= size
             case SessionDescribed(session, facts):
@@ -149,11 +148,19 @@ class Visitor(Actor[VisitorMail]):
             self._pass_on(ticket, command, self._session)
 
     def _pass_on(self, ticket: Ticket, command: Command, session: Address[SessionMail]) -> None:
-        """A subscription goes along to the sessions that follow."""
-        if isinstance(command, SetTaskSubscription):
-            self._updates = command.enabled
         self._open[ticket.serial] = (ticket, session)
         session.tell(VisitorCommand(ticket, command, self.me))
+
+    def _answer(self, mail: VisitorAnswered) -> None:
+        """The first one counts. A subscription goes along to the sessions that follow."""
+        if mail.response.serial not in self._open:
+            return
+        _, asked = self._open.pop(mail.response.serial)
+        self._say(mail.response.line)
+        if mail.updates is not None:
+            self._updates = mail.updates
+            if self._session is not None and asked is not self._session and not self._is_over:
+                self._session.tell(Visit(self._number, self.me, self._updates))
 
     def _ticket(self, id: bytes, name: str | None) -> Ticket:
         self._last_serial += 1

@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET, Struct
 
-from actors.mail import EndVisit, SessionDescribed, Visit, VisitorAnswered, VisitorCommand, VisitorMail, VisitorTold
+from actors.mail import (
+    EndVisit,
+    SessionDescribed,
+    Ticket,
+    Visit,
+    VisitorAnswered,
+    VisitorCommand,
+    VisitorMail,
+    VisitorTold,
+)
+from actors.session.task_side import UNKNOWN
 from protocol.commands import SetTaskSubscription
 
 if TYPE_CHECKING:
@@ -44,15 +54,28 @@ class Guests:
 
     def leave(self, mail: EndVisit) -> None:
         self._guests.pop(mail.visitor, None)
+        self._session.tasks.watch(mail.visitor, None)
 
     def command(self, mail: VisitorCommand) -> None:
         if not isinstance(mail.command, SetTaskSubscription):
             self._session.tasks.take(mail.ticket, mail.command, mail.to)
             return
-        guest = self._guests.get(mail.ticket.visitor)
+        mail.to.tell(self._subscribe(mail.ticket, mail.command))
+
+    def _subscribe(self, ticket: Ticket, command: SetTaskSubscription) -> VisitorAnswered:
+        """One that has just left takes its subscription to the next session, and hears no transcript of this one."""
+        guest, wanted = self._guests.get(ticket.visitor), command.transcript if command.enabled else None
+        if guest is None and wanted is not None:
+            return VisitorAnswered(ticket.failed(UNKNOWN))
         if guest is not None:
-            guest.updates = mail.command.enabled
-        mail.to.tell(VisitorAnswered(mail.ticket.ok()))
+            if not self._session.tasks.watch(ticket.visitor, wanted):
+                return VisitorAnswered(ticket.failed(UNKNOWN))
+            guest.updates = command.enabled
+        return VisitorAnswered(ticket.ok(), command.enabled)
+
+    def tell_one(self, visitor: int, lines: bytes) -> None:
+        if visitor in self._guests:
+            self._guests[visitor].to.tell(VisitorTold(self._session.me, lines))
 
     def tell(self, lines: bytes) -> None:
         """Events of tasks, for those who want them."""

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET, Raw
+from msgspec.structs import replace
+
 from actors.mail import (
     AgentMessaged,
     CloseTasks,
@@ -20,12 +23,14 @@ from actors.mail import (
     TasksBegun,
     TasksClosed,
     Ticket,
+    TranscriptGrew,
     VisitorAnswered,
     VisitorMail,
+    WatchTranscripts,
 )
 from protocol.codec import encode
 from protocol.commands import GetTasks
-from protocol.events import TaskUpdate
+from protocol.events import TaskTranscript, TaskUpdate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,6 +56,8 @@ class TaskSide:
         self._closed: list[Child[TaskDeskMail]] = []
         self._open: dict[tuple[int, int], tuple[Ticket, Address[VisitorMail] | None]] = {}
         self._has_begun = False
+        self._agents: set[str] = set()
+        self._watches: dict[int, str] = {}
         self._started = 0
         self._prefix = ""
 
@@ -86,7 +93,7 @@ class TaskSide:
         from protocol.responses import TaskList
 
         self._open[ticket.visitor, ticket.serial] = (ticket, to)
-        desks = [*self._closing.values(), *([self._desk[1]] if self._desk else [])]
+        desks = self._desks()
         if desks:
             desks[-1].tell(TaskCommand(ticket, command))
         elif isinstance(command, GetTasks):
@@ -110,6 +117,8 @@ class TaskSide:
         self._session.notices.close_questions(mail.record)
         if mail.notice is not None:
             self._session.notices.add(mail.notice)
+        if mail.record.kind == "agent":
+            self._agents.add(mail.record.ref.task_id)
         if not self._has_begun:
             self._has_begun = True
             self._session.services.desk.tell(TasksBegun())
@@ -125,6 +134,37 @@ class TaskSide:
         """What the run waits for goes on without it, so that the model can read it."""
         self._session.notices.add_message(mail.message)
         self._session.loop.let_go("intercom-coordination")
+
+    # -- transcripts
+
+    def watch(self, visitor: int, task_id: str | None) -> bool:
+        """From now on the visitor (0: the client) is told what this agent says, and no other; whether there is one."""
+        if task_id is not None and task_id not in self._agents:
+            return False
+        before = frozenset(self._watches.values())
+        self._watches.pop(visitor, None)
+        if task_id is not None:
+            self._watches[visitor] = task_id
+        watched = frozenset(self._watches.values())
+        if watched != before:
+            for desk in self._desks():
+                desk.tell(WatchTranscripts(watched))
+        return True
+
+    def said(self, mail: TranscriptGrew) -> None:
+        said = mail.said
+        number = said.first + len(said.entries)
+        live = UNSET if said.live is None else replace(said.live, index=number)
+        event = TaskTranscript(said.task_id, said.first, [Raw(entry) for entry in said.entries], live)
+        line = encode(event) + b"\n"
+        watchers = [visitor for visitor, task_id in self._watches.items() if task_id == said.task_id]
+        for visitor in watchers:
+            self._session.guests.tell_one(visitor, line)
+        if 0 in watchers:
+            self._session.outbox.lines(line)
+            self._session.outbox.send(ack=said.ack)
+        else:
+            said.ack.settle()
 
     # -- the end
 
@@ -154,10 +194,16 @@ class TaskSide:
             desk, self._desk = self._desk[1], None
         if desk is not None:
             self._session.loop.lose_tasks(desk)
+        self._agents.clear()
+        self._watches.clear()
         for ticket, _ in list(self._open.values()):
             self._answer(ticket.failed(f"the tasks failed: {error}"))
 
     def abandon(self) -> None:
         """The session dies: its tasks go with it."""
-        for desk in [*self._closing.values(), *([self._desk[1]] if self._desk else [])]:
+        for desk in self._desks():
             desk.tell(CloseTasks(alone=True))
+
+    def _desks(self) -> list[Child[TaskDeskMail]]:
+        """Those that are there, the current one last."""
+        return [*self._closing.values(), *([self._desk[1]] if self._desk else [])]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from actors.shell.truncate import count_bytes, count_lines, format_size, truncate_head
+from actors.task.transcript import History
 
 if TYPE_CHECKING:
     from actors.task.checkout import Changes
@@ -22,13 +23,15 @@ DETAIL_CHARS = 7900
 
 class AgentView(Struct, frozen=True):
     """`text` is the last thing that the agent itself said, `shown` what its parent gets of it; `artifacts` are the
-    files that are kept of it, `skipped` the models that were passed over, `patch` what it changed in its worktree."""
+    files that are kept of it, `skipped` the models that were passed over, `patch` what it changed in its worktree,
+    `history` what of its conversation is kept and where the rest is."""
 
     text: str
     shown: str
     artifacts: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
     patch: str | None = None
+    history: History = History()
 
 
 def agent_view(

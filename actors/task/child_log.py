@@ -1,15 +1,17 @@
 """What a subagent reads out of the records that its child's session writes: its last words, its tools, its tokens, its
 end.
 
-Pure. Deltas and the events that repeat whole messages are passed over unread. Only what the child itself says counts:
-a history that it was given never comes as an event. Source: `tasks.md` 3.4.
+Pure. Deltas are kept unread for those who may look, and what repeats whole messages is passed over. Only what the child
+itself says counts: a history that it was given never comes as an event. Source: `tasks.md` 3.4.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from actors.task.live import Live
 from actors.task.notice import one_line
+from actors.task.transcript import Tail
 from protocol.codec import BadJson, decode_any
 from protocol.tasks import Action, TaskCompleted, TaskFailed
 
@@ -22,6 +24,7 @@ _READ = (
     b"agent_settled",
     b"response",
 )
+_GROWING = (b"message_update", b"message_start", b"tool_execution_update")
 _TELLING = ("command", "path", "pattern", "paths", "query", "action")
 _CHANGING = ("edit", "write")
 ACTION_CHARS = 120
@@ -29,7 +32,8 @@ ACTION_CHARS = 120
 
 class ChildLog:
     """`text` is the last text that is not blank; `is_over` tells that nothing more comes by itself; `failures` counts
-    the changes of files that have failed since the last one that did not."""
+    the changes of files that have failed since the last one that did not; `seen` grows with whatever shows in the
+    transcript."""
 
     def __init__(self, model: str, level: str) -> None:
         self.model = model
@@ -41,10 +45,15 @@ class ChildLog:
         self._stop = ""
         self._error: str | None = None
         self._running: dict[str, Action] = {}
+        self.tail = Tail()
+        self.live = Live()
+        self.seen = 0
 
     def read(self, line: bytes) -> bool:
         """Whether the record tells anything."""
         kind = line[len(_TYPE) : line.find(b'"', len(_TYPE))]
+        if kind in _GROWING:
+            self._grow(kind, line)
         if kind not in _READ or not line.startswith(_TYPE):
             return False
         try:
@@ -62,10 +71,19 @@ class ChildLog:
             return TaskFailed("AgentFailed", "the agent ended without a reply")
         return TaskCompleted()
 
+    def _grow(self, kind: bytes, records: bytes) -> None:
+        if kind == b"message_update":
+            self.seen += self.live.reply_grew(records)
+        elif kind == b"message_start":
+            self.live.reply_began()
+        else:
+            self.live.tool_gave(records)
+            self.seen += 1
+
     def _take(self, kind: str, record: dict[str, Any]) -> None:
         match kind:
-            case "message_end" if record["message"]["role"] == "assistant":
-                self._take_reply(record["message"])
+            case "message_end":
+                self._take_message(record["message"])
             case "tool_execution_start":
                 self.tools += 1
                 call = Action(record["toolName"], _about(record["args"]))
@@ -82,6 +100,13 @@ class ChildLog:
             case "response" if not record["success"] and record["command"] == "prompt":
                 self._error = record["error"]
                 self.is_over = True
+
+    def _take_message(self, message: dict[str, Any]) -> None:
+        self.tail.add(message)
+        self.live.message_ended(message.get("toolCallId"))
+        self.seen += 1
+        if message["role"] == "assistant":
+            self._take_reply(message)
 
     def _take_reply(self, reply: dict[str, Any]) -> None:
         self.turns += 1

@@ -9,7 +9,7 @@ import math
 from functools import partial
 from typing import Any
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from actors.base import Address
@@ -20,16 +20,21 @@ from actors.task.effects import Effects
 from actors.task.owner import TaskOwner
 from actors.task.runners import Runners
 from actors.task.state import Refused, Task
+from actors.task.transcripts import Transcripts
 from actors.task.view import OutputView, tail_text
 from protocol import commands as c
 from protocol.codec import encode
 from protocol.responses import InputAccepted, TaskDetail, TaskList
+from protocol.tasks import Transcript
 
 
 class ClientSide:
-    def __init__(self, owner: TaskOwner, runners: Runners, session: Address[SessionMail]) -> None:
+    def __init__(
+        self, owner: TaskOwner, runners: Runners, transcripts: Transcripts, session: Address[SessionMail]
+    ) -> None:
         self._owner = owner
         self._runners = runners
+        self._transcripts = transcripts
         self._session = session
 
     def take(self, ticket: Ticket, command: c.Command) -> Effects:
@@ -57,8 +62,11 @@ class ClientSide:
             case c.GetTasks():
                 shown = [task.record() for task in self._owner.tasks if task.was_background]
                 self.answer(ticket, TaskList(shown))
-            case c.GetTask(task_id=task_id):
+            case c.GetTask(task_id=task_id, transcript=None):
                 self._look(ticket, self._owner.task(task_id))
+            case c.GetTask(task_id=task_id, transcript=c.TranscriptPage() as wanted):
+                task = self._owner.task(task_id)
+                self._transcripts.show(task, wanted, partial(self._answer_page, ticket, task))
             case c.SendTaskInput(task_id=task_id) if self._owner.task(task_id).launch.kind == "agent":
                 return self._reply(ticket, self._owner.task(task_id), command)
             case c.SendTaskInput(task_id=task_id, input=text, operation_id=operation):
@@ -78,7 +86,16 @@ class ClientSide:
         else:
             self._answer_detail(ticket, task, self._runners.view(task.id))
 
-    def _answer_detail(self, ticket: Ticket, task: Task, view: OutputView | AgentView | None) -> None:
+    def _answer_page(self, ticket: Ticket, task: Task, transcript: Transcript) -> None:
+        self._answer_detail(ticket, task, self._runners.view(task.id), transcript)
+
+    def _answer_detail(
+        self,
+        ticket: Ticket,
+        task: Task,
+        view: OutputView | AgentView | None,
+        transcript: Transcript | UnsetType = UNSET,
+    ) -> None:
         detail = TaskDetail(task.record())
         plan = task.launch.intent
         if isinstance(plan, ShellTaskPlan):
@@ -91,6 +108,7 @@ class ClientSide:
         elif view is not None:
             detail.tail, detail.full_output_path = tail_text(view), view.path or UNSET
             detail.task = replace(detail.task, output=view.ref)
+        detail.transcript = transcript
         self.answer(ticket, detail)
 
     def _reply(self, ticket: Ticket, task: Task, command: c.SendTaskInput) -> Effects:

@@ -16,12 +16,14 @@ from actors.base import Actor, Address, Down
 from actors.mail import (
     AgentMessaged,
     AgentProgress,
+    AgentSaid,
     AgentSpoke,
     Arm,
     ClockMail,
     CloseTasks,
     DescribeAgents,
     GiveUp,
+    HistoryRead,
     InputTyped,
     KillTask,
     LaunchAgents,
@@ -43,8 +45,11 @@ from actors.mail import (
     TaskUncleaned,
     Tick,
     Ticket,
+    TranscriptGrew,
+    TranscriptRead,
     UseIntercom,
     WaitForTask,
+    WatchTranscripts,
 )
 from actors.task.client_side import ClientSide
 from actors.task.effects import (
@@ -68,6 +73,7 @@ from actors.task.reports import Reports
 from actors.task.runners import Runners, StartShellTask, StartSubagent
 from actors.task.state import Task
 from actors.task.tool_side import Asked, ToolSide
+from actors.task.transcripts import ReadHistory, Transcripts
 from actors.task.view import tail_text
 from protocol import tasks as t
 
@@ -77,7 +83,8 @@ GONE = "the tasks of this session failed"
 
 
 class TaskDesk(Actor[TaskDeskMail]):
-    """`scope` is unique to this owner, also among earlier processes."""
+    """`scope` is unique to this owner, also among earlier processes. Without `read_history` a transcript is what is
+    kept of it in memory."""
 
     def __init__(
         self,
@@ -88,6 +95,7 @@ class TaskDesk(Actor[TaskDeskMail]):
         start_shell_task: StartShellTask,
         start_subagent: StartSubagent,
         room: Mapping[t.TaskKind, Room] = ROOM,
+        read_history: ReadHistory | None = None,
     ) -> None:
         self._scope = scope
         self._owner = TaskOwner(scope, budgets, room)
@@ -95,13 +103,15 @@ class TaskDesk(Actor[TaskDeskMail]):
         self._clock = clock
         self._start_shell_task = start_shell_task
         self._start_subagent = start_subagent
+        self._read_history = read_history
         self._alone = False
 
     def begin(self) -> None:
         owner = self._owner
         self._runners = Runners(self.me, self._start_shell_task, self._start_subagent)
         self._tools = ToolSide(owner, self._runners, self._do)
-        self._clients = ClientSide(owner, self._runners, self._session)
+        self._transcripts = Transcripts(self._runners, self._read_history, self.me)
+        self._clients = ClientSide(owner, self._runners, self._transcripts, self._session)
         self._pauses = PauseSide(owner)
         self._reports = Reports(owner, self._runners, self._clock, self.me, self._do)
 
@@ -132,8 +142,14 @@ class TaskDesk(Actor[TaskDeskMail]):
                 self._reports.hear(lambda: self._owner.cleanup_failed(task_id, resources))
             case TaskOverLimit(task_id):
                 self._reports.hear(lambda: self._owner.over_limit(task_id))
-            case OutputRead():
+            case OutputRead() | TranscriptRead():
                 self._runners.have_read(mail)
+            case HistoryRead():
+                self._transcripts.have_read(mail)
+            case WatchTranscripts(task_ids):
+                self._runners.watch(task_ids)
+            case AgentSaid():
+                self._session.tell(TranscriptGrew(mail))
             case InputTyped():
                 self._clients.typed(mail)
             case CloseTasks(alone):
@@ -153,6 +169,9 @@ class TaskDesk(Actor[TaskDeskMail]):
 
     def last_words(self, unread: list[TaskDeskMail]) -> None:
         """Everybody who waits is told, and what runs is killed; the session answers its own commands."""
+        for mail in unread:
+            if isinstance(mail, AgentSaid):
+                mail.ack.settle()
         self._tools.fail([mail.to for mail in unread if isinstance(mail, get_args(Asked))], GONE)
         self._runners.abandon()
         self._pauses.fail(unread, GONE)

@@ -6,6 +6,7 @@ Part of the desk. A task that is over has no actor: what it put out is kept here
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from actors.base import Address, Child
 from actors.mail import (
@@ -14,6 +15,7 @@ from actors.mail import (
     HideOutput,
     OutputRead,
     ReadOutput,
+    ReadTranscript,
     ShellTaskMail,
     ShellTaskPlan,
     SteerChild,
@@ -23,10 +25,13 @@ from actors.mail import (
     TaskDeskMail,
     Ticket,
     ToolCallMail,
+    TranscriptRead,
     TypeInput,
+    WatchTranscript,
 )
 from actors.task.agent_view import AgentView
 from actors.task.state import Task
+from actors.task.transcript import History
 from actors.task.view import OutputView
 from protocol import tasks as t
 
@@ -37,6 +42,7 @@ StartShellTask = Callable[
 StartSubagent = Callable[[t.TaskRef, AgentPlan, Address[TaskDeskMail]], Child[SubagentMail]]
 
 TakeView = Callable[[OutputView | None], None]
+TakeTranscript = Callable[[TranscriptRead | None], None]
 
 KEPT_OUTPUTS = 200
 """Of so many tasks that are over the output can be asked for; of older ones the record alone."""
@@ -55,7 +61,9 @@ class Runners:
         self._agents: dict[str, Child[SubagentMail]] = {}
         self._observers: dict[str, Address[ToolCallMail]] = {}
         self._views: dict[str, OutputView | AgentView] = {}
-        self._readings: dict[int, tuple[str, TakeView]] = {}
+        self._histories: dict[str, History] = {}
+        self._watched: frozenset[str] = frozenset()
+        self._readings: dict[int, tuple[str, Callable[[Any], None]]] = {}
         self._asked = 0
 
     def show_to(self, task_id: str, observer: Address[ToolCallMail]) -> None:
@@ -65,6 +73,8 @@ class Runners:
     def start(self, task: Task) -> None:
         if task.launch.kind == "agent":
             self._agents[task.id] = self._start_subagent(task.ref, task.launch.intent, self._desk)
+            if task.id in self._watched:
+                self._agents[task.id].tell(WatchTranscript(True))
             return
         observer = self._observers.pop(task.id)
         self._shells[task.id] = self._start_shell_task(task.ref, task.launch.intent, self._desk, observer)
@@ -124,10 +134,33 @@ class Runners:
         self._readings[self._asked] = (task_id, then)
         self._shells[task_id].tell(ReadOutput(self._asked, page))
 
-    def have_read(self, mail: OutputRead) -> None:
+    def have_read(self, mail: OutputRead | TranscriptRead) -> None:
         reading = self._readings.pop(mail.number, None)
         if reading is not None:
-            reading[1](mail.view)
+            reading[1](mail.view if isinstance(mail, OutputRead) else mail)
+
+    # -- transcripts
+
+    def read_transcript(self, task_id: str, then: TakeTranscript) -> None:
+        """Asks an agent for its transcript; `then` gets None if it does not run, or dies first."""
+        if task_id not in self._agents:
+            then(None)
+            return
+        self._asked += 1
+        self._readings[self._asked] = (task_id, then)
+        self._agents[task_id].tell(ReadTranscript(self._asked))
+
+    def history(self, task_id: str) -> History:
+        """What is left of the transcript of an agent that does not run."""
+        view = self.answer(task_id)
+        return view.history if view is not None else self._histories.get(task_id, History())
+
+    def watch(self, task_ids: frozenset[str]) -> None:
+        """Of these what they say is told, also of those that have yet to start, and of no other."""
+        before, self._watched = self._watched, task_ids
+        for task_id in before ^ task_ids:
+            if task_id in self._agents:
+                self._agents[task_id].tell(WatchTranscript(task_id in task_ids))
 
     # -- what has come of them
 
@@ -153,4 +186,6 @@ class Runners:
     def forget_old(self) -> None:
         over = [task_id for task_id in self._views if task_id not in self._shells]
         for task_id in over[:-KEPT_OUTPUTS]:
-            del self._views[task_id]
+            view = self._views.pop(task_id)
+            if isinstance(view, AgentView):  # its transcript can still be read from its file
+                self._histories[task_id] = view.history.bare()

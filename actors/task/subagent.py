@@ -12,11 +12,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol, assert_never
 
 import msgspec
+from msgspec.structs import replace
 
 from actors.base import Actor, Address, Child, Down
 from actors.mail import (
     AgentPlan,
     AgentProgress,
+    AgentSaid,
     AgentSpoke,
     AnswerQuestion,
     Arm,
@@ -31,6 +33,7 @@ from actors.mail import (
     NoMoreCommands,
     ParentAnswer,
     QuestionWithdrawn,
+    ReadTranscript,
     Retire,
     SessionGone,
     SessionMail,
@@ -44,13 +47,18 @@ from actors.mail import (
     Tick,
     Ticket,
     ToolCallMail,
+    TranscriptRead,
+    WatchTranscript,
     WithdrawContact,
     Write,
 )
+from actors.pump import Window
 from actors.task.agent_view import AgentView, agent_view
 from actors.task.child_log import ChildLog
 from actors.task.child_road import ChildRoad
 from actors.task.delegation import task_text
+from actors.task.showing import Showing
+from actors.task.transcript import History
 from actors.task.vigil import LONG_MS, QUIET_MS, Vigil
 from protocol import commands as c
 from protocol.tasks import TaskFailed, TaskRef, TaskResult
@@ -63,6 +71,7 @@ if TYPE_CHECKING:
 
 PROGRESS_MS = 400
 LOOK, LONG = "look", "long"
+SHOW, SHOW_MS = "show", 100
 ALREADY = "Already waiting for a reply"
 ENDING = "The subagent is ending: no answer comes any more"
 PASSED_ON = "Passed on"
@@ -118,6 +127,10 @@ class Subagent(Actor[SubagentMail]):
         self._is_opening = True
         self._is_ended = self._is_keeping = self._has_kept = self._is_stopping = self._alone = self._is_gone = False
         self._waits_for_tick = self._changed = self._is_told = False
+        self._inherited = 0
+        self._showing = Showing()
+        self._shown_window = Window(max_messages=1)
+        self._show_is_armed = False
         self._view = self._shown("", ArtifactsWritten())
 
     def begin(self) -> None:
@@ -159,6 +172,14 @@ class Subagent(Actor[SubagentMail]):
             case StopAgent(alone):
                 self._alone = self._alone or alone
                 self._stop()
+            case ReadTranscript(number):
+                self._desk.tell(TranscriptRead(number, self._history(), self._log.live.entry()))
+            case WatchTranscript(on):
+                self._showing.watch(self._log, on)
+                self._show_if_due()
+            case Tick(key) if key == SHOW:
+                self._show_is_armed = False
+                self._show_if_due()
             case Tick(key):
                 self._ring(key)
             case Down(_, error):
@@ -193,6 +214,7 @@ class Subagent(Actor[SubagentMail]):
         self._artifacts = mail.artifacts
         self._opened = mail.opened
         self._session_file = mail.opened.journal.path
+        self._inherited = len(mail.opened.entries)
         self._checkout = mail.checkout
         if self._is_stopping:
             self._close_file()
@@ -210,6 +232,7 @@ class Subagent(Actor[SubagentMail]):
 
     def _look(self) -> None:
         self._report_if_due()
+        self._show_if_due()
         if self._log.is_over:
             self._end(self._log.outcome)
 
@@ -339,6 +362,22 @@ class Subagent(Actor[SubagentMail]):
         """One that waits for an answer is not: its question is to be looked at."""
         return self._vigil.is_quiet and self._asking is None
 
+    def _show_if_due(self) -> None:
+        """At most once in 100 ms, and not while the client has not read the one before."""
+        if self._show_is_armed or not self._showing.is_due(self._log):
+            return
+        self._show_is_armed = True
+        self._clock.tell(Arm(SHOW, SHOW_MS, self.me))
+        self._show(self._shown_window)
+
+    def _show(self, window: Window) -> None:
+        ack = window.offer(1)
+        if ack is not None:
+            self._desk.tell(AgentSaid(self._task_id, *self._showing.take(self._log), ack))
+
+    def _history(self) -> History:
+        return self._log.tail.history(self._session_file, self._inherited)
+
     def _elapsed_ms(self) -> int:
         return round((self._now() - self._began) * 1000)
 
@@ -375,7 +414,7 @@ class Subagent(Actor[SubagentMail]):
     def _tell_outcome(self, kept: ArtifactsWritten) -> None:
         self._artifacts += kept.paths
         text = self._log.text if kept.error is None else f"{self._log.text}\n\n[Not saved: {kept.error}]"
-        self._view = self._shown(text, kept)
+        self._view = replace(self._shown(text, kept), history=self._history())
         if self._result is not None:
             self._desk.tell(TaskEnded(self._task_id, self._result, self._view))
         self._is_told = True
@@ -417,6 +456,8 @@ class Subagent(Actor[SubagentMail]):
         is_over = self._is_told and self._child is None and not self._is_keeping
         if is_over and not self._is_gone:
             self._is_gone = True
-            self._desk.tell(TaskReaped(self._task_id, self._view))
+            if self._showing.is_due(self._log):
+                self._show(Window())  # the last is shown whether there is room or not
+            self._desk.tell(TaskReaped(self._task_id, replace(self._view, history=self._history())))
         if self._is_gone and self._alone:
             self.me.stop()

@@ -393,11 +393,21 @@ export interface GetTasksCommand {
   id?: RequestId;
 }
 
-/** Command get_task. */
+/**
+ * Command get_task.
+ * With `transcript`, which is for subagents alone, also a page of its conversation.
+ */
 export interface GetTaskCommand {
   type: "get_task";
   taskId: string;
+  transcript?: TranscriptPage | null;
   id?: RequestId;
+}
+
+/** Which entries of a transcript: at most `limit` (50 if left out) before the number `before`, else the last. */
+export interface TranscriptPage {
+  before?: number | null;
+  limit?: number | null;
 }
 
 /** Command cancel_task. */
@@ -432,10 +442,15 @@ export interface WaitTaskCommand {
   id?: RequestId;
 }
 
-/** Command set_task_subscription. */
+/**
+ * Command set_task_subscription.
+ * `transcript` is the id of a subagent whose conversation is told too, as long as this session is current; one at a
+ * time.
+ */
 export interface SetTaskSubscriptionCommand {
   type: "set_task_subscription";
   enabled: boolean;
+  transcript?: string | null;
   id?: RequestId;
 }
 
@@ -2605,6 +2620,7 @@ export type Event =
   | QueueUpdateEvent
   | BashExecutionUpdateEvent
   | TaskUpdateEvent
+  | TaskTranscriptEvent
   | SessionInfoChangedEvent
   | EntryAppendedEvent
   | ModelChangedEvent
@@ -3008,6 +3024,33 @@ export interface Metrics {
   elapsedMs?: number;
   toolCount?: number;
   tokenCount?: number;
+}
+
+/**
+ * Event task_transcript.
+ * What a subagent has said since the last of these, from the entry `first` on, and what it is saying; only for the one
+ * that `set_task_subscription` names, and at most ten times a second.
+ */
+export interface TaskTranscriptEvent {
+  type: "task_transcript";
+  taskId: string;
+  first: number;
+  entries: TranscriptEntry[];
+  live?: TranscriptEntry;
+}
+
+/**
+ * One piece of a subagent's conversation. `index` counts from 0 in the order in which it was said; `text` is the
+ * arguments of a `toolCall` as JSON, and has `[image]` in the place of an image. A longer text is cut and says so.
+ */
+export interface TranscriptEntry {
+  index: number;
+  role: "user" | "assistant" | "toolCall" | "toolResult" | "notice";
+  text: string;
+  tool?: string;
+  toolCallId?: string;
+  isError?: boolean;
+  timestamp?: number;
 }
 
 /**
@@ -3533,6 +3576,7 @@ export interface Events {
   queue_update: QueueUpdateEvent;
   bash_execution_update: BashExecutionUpdateEvent;
   task_update: TaskUpdateEvent;
+  task_transcript: TaskTranscriptEvent;
   session_info_changed: SessionInfoChangedEvent;
   entry_appended: EntryAppendedEvent;
   model_changed: ModelChangedEvent;

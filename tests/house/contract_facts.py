@@ -122,13 +122,13 @@ NO_TASK = "UnknownTask: UnknownTask"
 
 BEYOND: dict[str, Facts] = {
     "get_tasks": Facts(),
-    "get_task": Facts((NO_TASK,)),
+    "get_task": Facts((NO_TASK, 'get_task: "transcript" is for subagents; …')),
     "cancel_task": Facts((NO_TASK,)),
     "send_task_input": Facts(
         (NO_TASK, "StdinClosed: …", "TaskTerminal: …", "OperationConflict: …", "InputBackpressure: …")
     ),
     "wait_task": Facts((NO_TASK,)),
-    "set_task_subscription": Facts(events=("task_update",)),
+    "set_task_subscription": Facts((NO_TASK,), ("task_update", "task_transcript")),
     "pause_queued_messages": Facts(),
     "resume_queued_messages": Facts(),
     "refresh_models": Facts(),

@@ -227,6 +227,12 @@ EVENTS: list[Struct] = [
     e.SessionInfoChanged(name="green build"),
     e.BashExecutionUpdate(channel="stdout", delta="notes.txt\n", id=Raw(b'"req-7"')),
     e.TaskUpdate(task=TASK),
+    e.TaskTranscript(
+        task_id="task-3f6c1a2b-0-1",
+        first=3,
+        entries=[raw(t.TranscriptEntry(3, "toolCall", '{"command":"ls"}', "bash", "toolu_1", timestamp=1767225600000))],
+        live=t.TranscriptEntry(4, "assistant", "Looking at"),
+    ),
     e.ExtensionError(extension_path="skill:mend", event="skill_expansion", error="Unknown skill: mend"),
     e.EntryAppended(entry=raw(ENTRY)),
     e.CompactionStart(reason="threshold"),

@@ -16,7 +16,16 @@ from msgspec import Raw, Struct, UnsetType, to_builtins
 from msgspec.json import decode, encode
 from msgspec.structs import fields
 
-from protocol.commands import COMMANDS, HOLDS_LANE, INTERRUPTS, LONG_WORK, NO_ID, REPLIES, NavigateOptions
+from protocol.commands import (
+    COMMANDS,
+    HOLDS_LANE,
+    INTERRUPTS,
+    LONG_WORK,
+    NO_ID,
+    REPLIES,
+    NavigateOptions,
+    TranscriptPage,
+)
 from protocol.messages import ImageContent
 from protocol.validation import allowed
 from tests.house import reference_examples as examples
@@ -91,8 +100,9 @@ def _fields(kind: type[Struct], prefix: str = "") -> Iterator[str]:
             continue
         need = "required" if each.required else f"default {_default(each.default)}"
         yield f"| `{prefix}{each.encode_name}` | {need} | {_what(each)} |"
-        if each.type is NavigateOptions:
-            yield from _fields(NavigateOptions, f"{each.encode_name}.")
+        for part in (NavigateOptions, TranscriptPage):
+            if part in (each.type, *get_args(each.type)):
+                yield from _fields(part, f"{each.encode_name}.")
 
 
 def _default(value: Any) -> str:

@@ -92,14 +92,16 @@ COMMANDS: dict[str, dict[str, str]] = {
     "Tasks": {
         "get_tasks": "The commands of the model that run in the background, and those that did. [tasks.md](tasks.md) "
         "tells the rules.",
-        "get_task": "One of them, with the end of its output. `tail` is absent when it is no longer kept.",
+        "get_task": "One of them, with the end of its output. `tail` is absent when it is no longer kept. With "
+        "`transcript` the data of a subagent's also holds `transcript`: a page of its conversation "
+        "([subagents.md](subagents.md#its-conversation)).",
         "cancel_task": "Stop it. Success says that this was asked for; `task_update` or `wait_task` tell when it is "
         "over.",
         "send_task_input": "Type at a task with `acceptsInput`: a line needs its line feed. With an `operationId` a "
         "repeated command types nothing again.",
         "wait_task": "Answers when the task has settled, or, `yielded`, after `budgetMs`. The task does not notice.",
         "set_task_subscription": "Whether `task_update` is sent, from now on and in the sessions that follow. At the "
-        "start it is not.",
+        "start it is not. With the id of a subagent in `transcript` what that one says comes as `task_transcript`.",
     },
     "Sessions": {
         "new_session": "Begin a new session. `parentSession` is written into its header.",
@@ -155,6 +157,8 @@ EVENTS: dict[str, str] = {
     "session_info_changed": "The session has another name; without `name` it has none.",
     "bash_execution_update": "New output of a shell request; `id` is that of the request, absent when it had none.",
     "task_update": "A background task has changed; only after `set_task_subscription`.",
+    "task_transcript": "What a subagent has said since the last of these: `entries` begin with the number `first`. "
+    "`live` is what it is saying. Only for the one that `set_task_subscription` names, at most ten times a second.",
     "extension_error": "A skill could not be expanded; the prompt goes on with its text as it stands.",
     "entry_appended": "",
     "compaction_start": "The context is being shortened; `midTurn` when a run waits for it.",

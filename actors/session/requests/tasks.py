@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from actors.mail import Ticket
 from actors.session.requests.group import Answers, Group
+from actors.session.task_side import UNKNOWN
 from protocol import commands as c
 
 
@@ -23,5 +24,8 @@ class TaskRequests(Group):
 
     def _subscribe(self, ticket: Ticket, command: c.SetTaskSubscription) -> None:
         """It goes along to the sessions that follow: it is the client's wish."""
+        if not self._session.tasks.watch(ticket.visitor, command.transcript if command.enabled else None):
+            self._outbox.failed(ticket, UNKNOWN)
+            return
         self._setting.defaults = replace(self._setting.defaults, task_updates=command.enabled)
         self._outbox.ok(ticket)

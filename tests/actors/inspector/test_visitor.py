@@ -137,11 +137,27 @@ def test_a_subscription_goes_along_and_the_session_before_is_not_heard_any_more(
     bench = Bench()
     bench.greet()
     told, successor = VisitorTold(bench.session, b'{"type":"task_update"}\n'), Probe[Any]()
-    bench.ask(b'{"type":"set_task_subscription","enabled":true}\n')
-    assert len(bench.tell(told)) == 1
+    asked = bench.ask(b'{"type":"set_task_subscription","enabled":true}\n')
+    assert len(bench.tell(VisitorAnswered(asked.ok(), True), told)) == 2
     assert bench.tell(FaceSession(successor), told, bench.described()) == []
     assert successor.drain() == [Visit(3, bench.visitor.me, True)]
     assert len(bench.tell(VisitorTold(successor, b"{}\n"), bench.described(successor, "s2"))) == 2
+
+
+def test_a_subscription_that_was_answered_by_a_session_just_left_is_told_to_the_next() -> None:
+    bench = Bench()
+    bench.greet()
+    asked, successor = bench.ask(b'{"type":"set_task_subscription","enabled":true}\n'), Probe[Any]()
+    bench.tell(FaceSession(successor), VisitorAnswered(asked.ok(), True))
+    assert [mail.updates for mail in successor.drain()] == [False, True]
+
+
+def test_a_subscription_that_was_refused_changes_nothing() -> None:
+    bench = Bench()
+    bench.greet()
+    asked, successor = bench.ask(b'{"type":"set_task_subscription","enabled":true,"transcript":"x"}\n'), Probe[Any]()
+    bench.tell(VisitorAnswered(asked.failed("UnknownTask: UnknownTask")), FaceSession(successor))
+    assert successor.drain() == [Visit(3, bench.visitor.me, False)]
 
 
 def test_every_way_of_cutting_lines_gives_the_same_commands() -> None:

@@ -1,0 +1,50 @@
+"""The earlier entries of a child's transcript, out of its session file.
+
+Read in a pump, anew for each page: who scrolls back that far waits for a disk anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from msgspec import UnsetType
+
+from actors.base import Address, StartPump
+from actors.mail import HistoryRead, TaskDeskMail
+from actors.session.file import SessionFileError, read_session
+from actors.session.tree import Entry
+from actors.task.transcript import History, Span, numbered
+from protocol.codec import encode
+from protocol.entries import CustomMessageEntry
+
+
+class ChildHistories:
+    """`uuid4` is for entries of old files, which have no ids."""
+
+    def __init__(self, start_pump: StartPump, uuid4: Callable[[], str]) -> None:
+        self._start_pump = start_pump
+        self._uuid4 = uuid4
+
+    def read(self, number: int, history: History, span: Span, to: Address[TaskDeskMail]) -> None:
+        """Ends with `HistoryRead`."""
+        self._start_pump("history", lambda: to.tell(HistoryRead(number, self._read(history, span))))
+
+    def _read(self, history: History, span: Span) -> tuple[bytes, ...] | None:
+        assert history.path is not None
+        try:
+            stored = read_session(history.path, self._uuid4)
+            found = numbered(_messages(stored.entries[history.inherited :]), span)
+        except (SessionFileError, OSError):
+            return None
+        except Exception:  # whoever asked must not wait for ever
+            return None
+        return None if found is None else tuple(found)
+
+
+def _messages(entries: list[Entry]) -> Iterator[bytes]:
+    """What a client was told as messages, in the order of the file."""
+    for entry in entries:
+        if not isinstance(entry.head.message, UnsetType):
+            yield bytes(entry.head.message)
+        elif entry.head.type == CustomMessageEntry.__struct_config__.tag:
+            yield encode({"role": "custom", "content": entry.head.content, "display": entry.head.display is True})
