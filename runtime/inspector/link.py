@@ -74,6 +74,8 @@ class Link:
             raise LinkLost(error.strerror or str(error)) from None
         finally:
             self._open.pop(name, None)
+            if not answer.cancel() and not answer.cancelled():
+                answer.exception()  # else asyncio would complain that nobody asked for it
         if not response.success:
             raise Refused(response.error or "it was refused without a word")
         return response
