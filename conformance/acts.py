@@ -88,14 +88,17 @@ def write(player: Player, step: Step) -> None:
 def shell(player: Player, step: Step) -> None:
     """The kit's own command; its exit code must be 0 and its output match."""
     player.talk.act()
-    run = subprocess.run(
-        ["sh", "-c", fill(step.value, player.names)], cwd=player.stage.cwd, capture_output=True, text=True, timeout=60
+    words, pipe = ["sh", "-c", fill(step.value, player.names)], subprocess.PIPE
+    run = subprocess.Popen(  # a group of its own, so that all of it can be ended
+        words, cwd=player.stage.cwd, stdout=pipe, stderr=pipe, text=True, process_group=0
     )
+    with run, player.while_runs(run):
+        stdout, stderr = run.communicate(timeout=60)
     if run.returncode:
-        said = (run.stderr or run.stdout).strip()[:300]
+        said = (stderr or stdout).strip()[:300]
         came = f"exit code {run.returncode}" + (f": {said}" if said else ", and it printed nothing")
         raise Unmet(Fault(f"{shorten(step.value)} failed", step.line, came=came))
-    player.compare("what the shell printed", step, run.stdout)
+    player.compare("what the shell printed", step, stdout)
 
 
 def let(player: Player, step: Step) -> None:

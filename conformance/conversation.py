@@ -101,6 +101,13 @@ class Conversation:
         self.stderr += agent.stderr
         sweep(agent)
 
+    def kill(self) -> None:
+        """The process that runs, if there is one. From another thread."""
+        agent = self._agent
+        if agent is not None:
+            with suppress(ProcessLookupError):
+                agent.terminate(signal.SIGKILL)
+
     # ---- sending -----------------------------------------------------------------------------------------------
 
     def act(self) -> None:

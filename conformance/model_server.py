@@ -106,7 +106,7 @@ class ModelServer:
         self._by_text = TextScript()
         self._connections: dict[_Connection, threading.Thread] = {}
         self._faults: list[str] = []
-        self._closing = False
+        self._closing = self._given_up = False
         self._accepting = threading.Thread(target=self._accept, daemon=True)
 
     # ---- for the test ------------------------------------------------------------------------------------------
@@ -123,11 +123,17 @@ class ModelServer:
             return list(self._requests)
 
     def wait_for_requests(self, count: int, deadline: float = 20.0) -> list[Request]:
-        """All requests once there are at least `count`. AssertionError after `deadline` seconds."""
+        """All requests once there are at least `count`. AssertionError after `deadline` seconds, or `give_up`."""
         with self._changed:
-            self._changed.wait_for(lambda: len(self._requests) >= count, deadline)
+            self._changed.wait_for(lambda: len(self._requests) >= count or self._given_up, deadline)
             assert len(self._requests) >= count, f"{len(self._requests)} of {count} requests within {deadline} s"
             return list(self._requests)
+
+    def give_up(self) -> None:
+        """Nobody waits for requests any more."""
+        with self._changed:
+            self._given_up = True
+            self._changed.notify_all()
 
     def __enter__(self) -> Self:
         self._accepting.start()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
@@ -44,7 +45,8 @@ def play(case: Case, target: Target) -> Played:
     try:
         with ModelServer() as server:
             player = Player(case, target, server, root)
-            faults = _steps(player) or _whole(player)
+            with target.halt.reaching(player.halt) if target.halt else nullcontext():
+                faults = _steps(player) or _whole(player)
             faults += [fault for fault in rules.broken(player.talk, target.check) if fault.rule not in case.waive]
             talk = player.talk
             sent = frozenset(one.command for one in talk.sent if one.command is not None)
@@ -62,7 +64,7 @@ def _steps(player: Player) -> list[Fault]:
     faults: list[Fault] = []
     try:
         for step in player.case.steps:
-            if step.verb not in AT_THE_END:
+            if step.verb not in AT_THE_END and not player.halted:
                 _DO[step.verb](player, step)
                 player.model.named()
     except Unmet as unmet:

@@ -9,18 +9,20 @@ import fnmatch
 import os
 import traceback
 from collections.abc import Callable, Collection, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from importlib import resources
 from pathlib import Path
 
 from conformance.cli import Misuse
 from conformance.fault import KitError, NotStarted
+from conformance.halt import Halt
 from conformance.play import play
 from conformance.player import Target
 from conformance.transcript import Case, read_case, read_cases
 from conformance.verdict import Verdict, is_final, judge, lacking, late_needs, settle
 
 Tell = Callable[[Verdict], None]
+_LOOK = 0.25  # seconds
 
 
 def shipped_folder() -> Path:
@@ -67,20 +69,39 @@ def run_case(case: Case, target: Target, wanted: Collection[str] = ()) -> Verdic
         return Verdict(case, "error", f"{type(problem).__name__}: {problem}", (), 0.0, stderr=where)
 
 
+def _await(futures: Collection[Future[Verdict]]) -> None:
+    """Until all have ended, or one has raised. A signal that comes on the way into a wait does not end that wait, so
+    none is without an end of its own."""
+    open_: Collection[Future[Verdict]] = futures
+    while open_:
+        done, open_ = wait(futures, _LOOK, FIRST_EXCEPTION)
+        if any(future.exception() for future in done):
+            return
+
+
 def run(cases: Iterable[Case], target: Target, jobs: int, tell: Tell = lambda verdict: None) -> list[Verdict]:
     """All verdicts. `tell` is called with each as it is reached, from several threads; with those that other cases may
-    still change, at the end. NotStarted ends the run."""
+    still change, at the end. NotStarted ends the run, and so does an interrupt: what is being played ends at once, and
+    nothing is told of it."""
     all_ = list(cases)
     wanted = late_needs(all_)
+    halt = Halt()
 
     def one(case: Case) -> Verdict:
-        verdict = run_case(case, target, wanted)
-        if is_final(verdict):
+        verdict = run_case(case, target._replace(halt=halt), wanted)
+        if is_final(verdict) and not halt.called:
             tell(verdict)
         return verdict
 
     with ThreadPoolExecutor(max_workers=jobs) as pool:
-        reached = list(pool.map(one, all_))
+        futures = [pool.submit(one, case) for case in all_]
+        try:
+            _await(futures)
+            reached = [future.result() for future in futures]
+        except BaseException:
+            halt.call()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     settled = settle(reached)
     for before, after in zip(reached, settled, strict=True):
         if not is_final(before):

@@ -118,7 +118,7 @@ def _eventually(player: Player, step: Step, look: Callable[[], Fault | None]) ->
     """Look now; with `eventually` again and again until it holds or the deadline is over."""
     end = time.monotonic() + player.deadline(step)
     while fault := look():
-        if not step.options.get("eventually") or time.monotonic() > end:
+        if not step.options.get("eventually") or time.monotonic() > end or player.halted:
             raise Unmet(fault)
         time.sleep(0.02)  # a file tells nobody that it has changed
 

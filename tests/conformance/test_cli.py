@@ -9,6 +9,7 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -127,6 +128,59 @@ def test_a_signal_that_ends_a_run_leaves_nothing_behind(
         assert kit.wait(60) == 128 + signal_
     assert list(scratch.iterdir()) == []
     assert not Path(f"/proc/{agent_}").exists()
+
+
+REPLY = {"reply": {"text": [{"gate": "held"}, "x"]}}
+WAITS: dict[str, list[Any]] = {
+    "a record": [{"expect": {"type": "never"}}],
+    "a gate": [REPLY, {"reached": "held"}],
+    "a request": [{"request": 1}],
+    "a file": [{"file": "cwd/never", "eventually": True}],
+    "a command": [{"shell": "sleep 321"}],
+    "an exit": [{"exit": 0}],
+}
+
+
+@pytest.mark.parametrize("what", WAITS)
+def test_a_run_that_is_stopped_waits_for_no_deadline(what: str, tmp_path: Path) -> None:
+    begun = {"shell": "echo up > {{home}}/../../up"}
+    lines: list[Any] = [{**CASE[0], "needs": []}, *WAITS[what][:-1], begun, WAITS[what][-1]]
+    case, scratch = tmp_path / "waits.jsonl", tmp_path / "scratch"
+    scratch.mkdir()
+    os.mkfifo(scratch / "up")
+    case.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    stub = [sys.executable, "-c", "import sys; sys.stdin.read()"]
+    words = [sys.executable, "-m", "conformance", "run", str(case), "--deadline-factor", "100", "--", *stub]
+    with subprocess.Popen(words, env={**os.environ, "TMPDIR": str(scratch)}, stdout=subprocess.PIPE) as kit:
+        assert (scratch / "up").read_text() == "up\n"
+        kit.send_signal(signal.SIGTERM)
+        assert kit.wait(60) == 143  # the deadlines of the case are a thousand seconds
+        assert kit.stdout is not None
+        assert kit.stdout.read() == b""
+    assert [file.name for file in scratch.iterdir()] == ["up"]
+
+
+@pytest.mark.parametrize("ignored", [False, True])
+def test_an_interrupt_while_the_command_begins_has_no_traceback(ignored: bool) -> None:
+    """It comes with the import of its modules."""
+    early = """
+import os, signal, sys
+class Interrupts:
+    def find_spec(self, name, path, target=None):
+        if name == "conformance.cli":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupts())
+sys.argv = ["atomic-conformance", "list", "--only", "framing/null"]
+from conformance.start import main
+sys.exit(main())
+"""
+    usual = signal.signal(signal.SIGINT, signal.SIG_IGN if ignored else signal.default_int_handler)
+    try:
+        run = subprocess.run([sys.executable, "-c", early], capture_output=True, text=True, check=False, timeout=60)
+    finally:
+        signal.signal(signal.SIGINT, usual)
+    assert (run.returncode, run.stderr) == (0 if ignored else 130, "")
+    assert ("1 cases" in run.stdout) is ignored
 
 
 MISUSE = [

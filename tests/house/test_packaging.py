@@ -66,7 +66,7 @@ def test_the_wheel_installs_the_command(wheel: dict[str, str]) -> None:
     points.read_string(member(wheel, "entry_points.txt"))
     assert dict(points["console_scripts"]) == {
         "atomic": "runtime.main:main",
-        "atomic-conformance": "conformance.cli:main",
+        "atomic-conformance": "conformance.start:main",
     }
 
 
