@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from protocol.codec import encode
+from protocol.inspector import VERSION
 from protocol.lines import LineSplitter
 from runtime.inspector.records import BadRecord, Hello, Incoming, Response, read_record
 from runtime.threads import describe
@@ -18,7 +19,6 @@ from runtime.threads import describe
 READ_BYTES = 64 * 1024
 HELLO_S = 5.0
 """A program whose threads are busy greets within a second."""
-VERSION = 1
 
 
 class LinkLost(Exception):

@@ -204,14 +204,61 @@ def test_an_agent_is_seen_at_work_and_its_question_is_answered(
         terminal = inspector()
         terminal.shows("Agents 1   1 input needed", "scout · Look around.")
         terminal.press("Enter")
-        terminal.shows(" ▸ Open question", "Shall I go on?", "Activity", "Prompt", "  Look around.")
+        terminal.shows(" ▸ Open question", "Shall I go on?", "✓ bash  echo looked", "● contact_supervisor  ", "Prompt")
         terminal.press("Enter")
         terminal.shows("Type the answer, then Enter")
         terminal.type("Yes, do.")
         terminal.press("Enter")
         terminal.shows("✓ Completed", "  I went on.")
-        terminal.press("Left")
+        terminal.press("Enter")
+        terminal.shows(
+            "Transcript  scout",
+            " Task",
+            "  Look around.",
+            " ▸ bash  echo looked",
+            "   looked",
+            "   Yes, do.",
+            "  I went on.",
+        )
+        terminal.press("Left", "Left")
         terminal.shows("Agents 1   1 completed")
+
+
+def test_a_long_transcript_is_read_from_its_end_to_its_beginning_while_it_grows(
+    start: Callable[..., Agent], server: ModelServer, inspector: Open, home: Home
+) -> None:
+    go = home.cwd / "go"
+    os.mkfifo(go)
+    calls = [tool("bash", {"command": f"echo result {number}"}, id=f"c{number}") for number in range(40)]
+    steps = iter([*calls, tool("bash", {"command": "read x < go"}, id="hold"), text("All is done.")])
+    first = iter([tool("subagent", {"agent": "scout", "task": "Count."}, id="t1")])
+
+    def answer(request: Request) -> Any:
+        if "You are a subagent" in json.dumps(request.body["system"]):
+            return next(steps)
+        return next(first, text("noted"))
+
+    server.default = answer
+    with start() as a:
+        a.prompt("go")
+        terminal = inspector()
+        terminal.shows("Agents 1")
+        terminal.press("Enter")
+        terminal.shows(" ▸ Transcript", "● bash  read x")
+        terminal.press("Enter")
+        terminal.shows("   result 39", " ▸ bash  read x")
+        terminal.press("Home")
+        terminal.shows("earlier entries: page up at the top loads them", "more below")
+        terminal.press("PageUp")
+        seen = terminal.shows("more below", without=["earlier entries"])
+        go.write_text("x\n")
+        terminal.shows("✓ Completed")
+        kept = terminal.capture().splitlines()[3:-3]
+        assert kept == seen.splitlines()[3:-3]  # it grew below, and nothing moved
+        terminal.press("Home")
+        terminal.shows(" Task", "  Count.", "   result 0")
+        terminal.press("End")
+        terminal.shows("  All is done.", without=["more below"])
 
 
 def test_another_session_is_said_to_be_current_and_shown_when_asked_for(
