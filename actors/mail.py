@@ -1045,6 +1045,19 @@ class TaskUncleaned(Struct, frozen=True):
     resources: tuple[str, ...]
 
 
+class TaskOrphaned(Struct, frozen=True):
+    """The last words of a task's actor: this is left of the task, and goes by itself."""
+
+    task_id: str
+    resources: tuple[str, ...]
+
+
+class TraceGone(Struct, frozen=True):
+    """Nothing is left of what a task's actor has started. Told past that actor, which may be dead."""
+
+    task_id: str
+
+
 class TaskOverLimit(Struct, frozen=True):
     task_id: str
 
@@ -1129,6 +1142,8 @@ TaskDeskMail = (
     | TaskReaped
     | TaskUncleaned
     | TaskOverLimit
+    | TaskOrphaned
+    | TraceGone
     | AgentProgress
     | AgentSpoke
     | QuestionWithdrawn

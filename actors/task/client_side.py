@@ -48,7 +48,7 @@ class ClientSide:
     def answer(self, ticket: Ticket, data: Any) -> None:
         self._session.tell(TaskResponse(ticket.ok(encode(data))))
 
-    def typed(self, mail: InputTyped) -> None:
+    def _typed(self, mail: InputTyped) -> None:
         if mail.error is None:
             self.answer(mail.ticket, InputAccepted(mail.accepted))
         else:
@@ -124,4 +124,4 @@ class ClientSide:
         if task.phase != "running" or not self._runners.has_command(task.id):
             raise Refused("TaskTerminal" if task.result is not None else "StdinClosed")
         name = operation if operation is not None else f"input-{ticket.visitor}-{ticket.serial}"
-        self._runners.type(ticket, task.id, name, text)
+        self._runners.type(ticket, task.id, name, text, self._typed)

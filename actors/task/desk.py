@@ -38,6 +38,7 @@ from actors.mail import (
     TaskCommand,
     TaskDeskMail,
     TaskEnded,
+    TaskOrphaned,
     TaskOverLimit,
     TaskReaped,
     TasksClosed,
@@ -45,6 +46,7 @@ from actors.mail import (
     TaskUncleaned,
     Tick,
     Ticket,
+    TraceGone,
     TranscriptGrew,
     TranscriptRead,
     UseIntercom,
@@ -142,6 +144,10 @@ class TaskDesk(Actor[TaskDeskMail]):
                 self._reports.hear(lambda: self._owner.cleanup_failed(task_id, resources))
             case TaskOverLimit(task_id):
                 self._reports.hear(lambda: self._owner.over_limit(task_id))
+            case TaskOrphaned():
+                self._runners.orphaned(mail)
+            case TraceGone(task_id):
+                self._reports.gone(task_id)
             case OutputRead() | TranscriptRead():
                 self._runners.have_read(mail)
             case HistoryRead():
@@ -151,7 +157,7 @@ class TaskDesk(Actor[TaskDeskMail]):
             case AgentSaid():
                 self._session.tell(TranscriptGrew(mail))
             case InputTyped():
-                self._clients.typed(mail)
+                self._runners.have_typed(mail)
             case CloseTasks(alone):
                 self._alone = self._alone or alone
                 self._do(self._owner.close())

@@ -19,6 +19,11 @@ class Receipt(Struct, frozen=True):
     error: str | None = None
 
 
+def delivery_unknown(operation: str, accepted: int) -> str:
+    """The code and text for an input that was cut off."""
+    return f"InputDeliveryUnknown: operationId={operation}; acceptedBytes={accepted}"
+
+
 class InputLedger:
     """Which operations there were. `begin` tells what is known; None: type it, then call `end`."""
 
@@ -44,8 +49,8 @@ class InputLedger:
         """`accepted` bytes were typed; fewer than asked for means that the terminal is gone."""
         data, _ = self._known[operation]
         self._pending -= len(data)
-        lost = f"InputDeliveryUnknown: operationId={operation}; acceptedBytes={accepted}"
-        return self._keep(operation, data, Receipt(accepted, None if accepted == len(data) else lost))
+        error = None if accepted == len(data) else delivery_unknown(operation, accepted)
+        return self._keep(operation, data, Receipt(accepted, error))
 
     def _keep(self, operation: str, data: bytes, receipt: Receipt) -> Receipt:
         self._known[operation] = (data, receipt)

@@ -25,6 +25,9 @@ from actors.task.runners import Runners
 from actors.task.state import Refused
 from protocol import tasks as t
 
+CONFIRM_MS = 2000
+"""After so long without a word what a dead actor left counts as not cleaned up."""
+
 Do = Callable[[Effects], None]
 """Carries out what the owner has decided."""
 
@@ -82,15 +85,28 @@ class Reports:
             self._owner.forget(task_id)
 
     def rang(self, key: str) -> None:
-        """The time of a wait is over, or that of a command."""
-        task_id = key.removeprefix("timeout-")
-        if task_id == key:
-            self._do(self._owner.budget_passed(key))
-        else:
-            self.hear(lambda: self._owner.cancel(task_id, "execution-timeout")[1])
+        """The time of a wait is over, that of a command, or that of what a dead actor left."""
+        kind, _, task_id = key.partition("-")
+        match kind:
+            case "timeout":
+                self.hear(lambda: self._owner.cancel(task_id, "execution-timeout")[1])
+            case "left":
+                resources = self._runners.left(task_id)
+                if resources:
+                    self.hear(lambda: self._owner.cleanup_failed(task_id, resources))
+            case _:
+                self._do(self._owner.budget_passed(key))
 
     def died(self, task_id: str, error: str) -> None:
-        """The actor of a task died, and killed its command with its last words."""
+        """The actor of a task died. What it had started ends by its last words; until that is certain, the task is not
+        reaped."""
         self._runners.died(task_id)
         self.hear(lambda: self._owner.ended(task_id, t.TaskFailed("RunnerFailed", f"the task failed: {error}")))
-        self.hear(lambda: self._owner.reaped(task_id))
+        if self._runners.left(task_id):
+            self._clock.tell(Arm(f"left-{task_id}", CONFIRM_MS, self._desk))
+        else:
+            self.hear(lambda: self._owner.reaped(task_id))
+
+    def gone(self, task_id: str) -> None:
+        if self._runners.gone(task_id):
+            self.hear(lambda: self._owner.reaped(task_id))

@@ -13,6 +13,7 @@ from actors.mail import (
     AgentPlan,
     AnswerQuestion,
     HideOutput,
+    InputTyped,
     OutputRead,
     ReadOutput,
     ReadTranscript,
@@ -23,6 +24,7 @@ from actors.mail import (
     StopCommand,
     SubagentMail,
     TaskDeskMail,
+    TaskOrphaned,
     Ticket,
     ToolCallMail,
     TranscriptRead,
@@ -30,6 +32,7 @@ from actors.mail import (
     WatchTranscript,
 )
 from actors.task.agent_view import AgentView
+from actors.task.input import delivery_unknown
 from actors.task.state import Task
 from actors.task.transcript import History
 from actors.task.view import OutputView
@@ -43,6 +46,7 @@ StartSubagent = Callable[[t.TaskRef, AgentPlan, Address[TaskDeskMail]], Child[Su
 
 TakeView = Callable[[OutputView | None], None]
 TakeTranscript = Callable[[TranscriptRead | None], None]
+TakeTyped = Callable[[InputTyped], None]
 
 KEPT_OUTPUTS = 200
 """Of so many tasks that are over the output can be asked for; of older ones the record alone."""
@@ -65,6 +69,9 @@ class Runners:
         self._watched: frozenset[str] = frozenset()
         self._readings: dict[int, tuple[str, Callable[[Any], None]]] = {}
         self._asked = 0
+        self._inputs: dict[Ticket, tuple[str, InputTyped, TakeTyped]] = {}
+        self._gone: set[str] = set()
+        self._orphans: dict[str, tuple[str, ...]] = {}
 
     def show_to(self, task_id: str, observer: Address[ToolCallMail]) -> None:
         """The call that sees a command's output from its start on. The first that launched it counts."""
@@ -97,14 +104,41 @@ class Runners:
         runner = self._shells.pop(task_id, None) or self._agents.pop(task_id, None)
         if runner is not None:
             runner.stop()
+        self._gone.discard(task_id)
+
+    # -- the death of one
+
+    def orphaned(self, mail: TaskOrphaned) -> None:
+        """Its last words; what is left may have gone meanwhile."""
+        if self._lives(mail.task_id) and mail.task_id not in self._gone:
+            self._orphans[mail.task_id] = mail.resources
+
+    def gone(self, task_id: str) -> bool:
+        """Nothing is left of it. Whether its actor was dead already, so that nobody else will tell."""
+        was_left = self._orphans.pop(task_id, None) is not None
+        lives = self._lives(task_id)
+        if lives:
+            self._gone.add(task_id)
+        return was_left and not lives
+
+    def _lives(self, task_id: str) -> bool:
+        return task_id in self._shells or task_id in self._agents
+
+    def left(self, task_id: str) -> tuple[str, ...]:
+        """What is left of a task whose actor is dead."""
+        return self._orphans.get(task_id, ())
 
     def died(self, task_id: str) -> None:
+        self._gone.discard(task_id)
         self._shells.pop(task_id, None)
         self._agents.pop(task_id, None)
         for number, (its_task, take) in list(self._readings.items()):
             if its_task == task_id:
                 del self._readings[number]
                 take(None)
+        for its_task, unknown, _ in list(self._inputs.values()):
+            if its_task == task_id:
+                self.have_typed(unknown)
 
     # -- agents
 
@@ -125,8 +159,17 @@ class Runners:
         if task_id in self._shells:
             self._shells[task_id].tell(HideOutput())
 
-    def type(self, ticket: Ticket, task_id: str, operation: str, text: str) -> None:
+    def type(self, ticket: Ticket, task_id: str, operation: str, text: str, then: TakeTyped) -> None:
+        """Types at a command; if it dies first, `then` hears that nobody knows what became of the input."""
+        unknown = InputTyped(ticket, 0, delivery_unknown(operation, 0))
+        self._inputs[ticket] = (task_id, unknown, then)
         self._shells[task_id].tell(TypeInput(ticket, operation, text.encode(errors="replace")))
+
+    def have_typed(self, mail: InputTyped) -> None:
+        """Once for each."""
+        found = self._inputs.pop(mail.ticket, None)
+        if found is not None:
+            found[2](mail)
 
     def read(self, task_id: str, *, page: bool, then: TakeView) -> None:
         """Asks a command for its output; `then` gets None if it dies first."""

@@ -30,6 +30,7 @@ from actors.mail import (
     StopCommand,
     TaskDeskMail,
     TaskEnded,
+    TaskOrphaned,
     TaskOverLimit,
     TaskReaped,
     TaskSpawned,
@@ -40,7 +41,8 @@ from actors.mail import (
     TypeInput,
 )
 from actors.shell.output import Decoder, Tail
-from actors.task.input import InputLedger
+from actors.task.command_road import CommandRoad
+from actors.task.input import InputLedger, delivery_unknown
 from actors.task.retained import OpenLog, Page, Retained
 from actors.task.view import OutputView, output_ref
 from actors.tool.table import ToolOutput
@@ -49,6 +51,7 @@ from protocol.tasks import TaskCompleted, TaskFailed, TaskRef, TaskResult
 
 SNAPSHOT_MS = 100
 CLOSED = "StdinClosed: the task takes no input"
+LEFT = "the processes of the command"
 OVER = "TaskTerminal: the task has ended"
 
 
@@ -95,7 +98,7 @@ class ShellTask(Actor[ShellTaskMail]):
         self._input = InputLedger()
         self._typing: deque[TypeInput] = deque()
         self._read_to = 0
-        self._told_over = self._exited = False
+        self._told_over = self._exited = self._has_command = False
         self._alone = self._is_gone = False
         self._snapshot_due = self._changed = False
         self._wall_ms: int | None = None
@@ -104,7 +107,8 @@ class ShellTask(Actor[ShellTaskMail]):
         self._began = self._now()
         if self._observer is not None:
             self._observer.tell(ToolUpdated(ToolOutput([])))
-        self._command = self._start_command(self._plan, self.me)
+        self._command = self._start_command(self._plan, CommandRoad(self.me, self._desk, self._ref.task_id))
+        self._has_command = True
 
     def receive(self, mail: ShellTaskMail) -> None:
         match mail:
@@ -137,10 +141,17 @@ class ShellTask(Actor[ShellTaskMail]):
                 assert_never(mail)
 
     def last_words(self, unread: list[ShellTaskMail]) -> None:
-        self._command.abandon()
+        """The command goes too; its pump sees to what it leaves, and tells the desk."""
+        if self._has_command:
+            self._command.abandon()
+            self._desk.tell(TaskOrphaned(self._ref.task_id, (LEFT,)))
         self._retained.close()
 
     def ended(self) -> None:
+        """The terminal may be gone before it was told how much of an input it took."""
+        for waiting in self._typing:
+            error = delivery_unknown(waiting.operation, 0)
+            self._desk.tell(InputTyped(waiting.ticket, 0, error))
         self._retained.close()
 
     # -- output

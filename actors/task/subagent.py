@@ -42,6 +42,7 @@ from actors.mail import (
     SubagentMail,
     TaskDeskMail,
     TaskEnded,
+    TaskOrphaned,
     TaskReaped,
     TaskSpawned,
     Tick,
@@ -55,7 +56,7 @@ from actors.mail import (
 from actors.pump import Window
 from actors.task.agent_view import AgentView, agent_view
 from actors.task.child_log import ChildLog
-from actors.task.child_road import ChildRoad
+from actors.task.child_road import ChildOwner, ChildRoad
 from actors.task.delegation import task_text
 from actors.task.showing import Showing
 from actors.task.transcript import History
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
 PROGRESS_MS = 400
 LOOK, LONG = "look", "long"
 SHOW, SHOW_MS = "show", 100
+LEFT = "the session of the subagent"
 ALREADY = "Already waiting for a reply"
 ENDING = "The subagent is ending: no answer comes any more"
 PASSED_ON = "Passed on"
@@ -205,6 +207,7 @@ class Subagent(Actor[SubagentMail]):
         else:
             self._child.tell(Retire(alone=True))
             self._child.tell(NoMoreCommands())
+            self._desk.tell(TaskOrphaned(self._task_id, (LEFT,)))
             self._kill_remains()
 
     # -- the child
@@ -220,7 +223,9 @@ class Subagent(Actor[SubagentMail]):
             self._close_file()
             self._end(None)
             return
-        self._child = self._start_child(self._plan, mail.opened, mail.surroundings, ChildRoad(self.me), self.me)
+        road = ChildRoad(self.me, self._desk, self._task_id)
+        owner = ChildOwner(self.me, self._desk, self._task_id)
+        self._child = self._start_child(self._plan, mail.opened, mail.surroundings, road, owner)
         self._desk.tell(TaskSpawned(self._task_id))
         self._clock.tell(Arm(LOOK, QUIET_MS, self.me))
         self._clock.tell(Arm(LONG, LONG_MS, self.me))

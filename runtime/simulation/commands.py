@@ -14,9 +14,9 @@ from actors.mail import (
     ShellTaskMail,
     ShellTaskPlan,
 )
+from actors.task.command_road import CommandRoad
 from runtime.simulation.chances import Dice
 from runtime.simulation.pumps import SMALL_WINDOW, CountedWindow, Pump
-from runtime.simulation.scheduler import SimulatedAddress
 
 
 class SimulatedCommand(Pump):
@@ -39,8 +39,8 @@ class SimulatedCommand(Pump):
 
     @property
     def task_id(self) -> str:
-        assert isinstance(self._task, SimulatedAddress)
-        return self._task.name
+        assert isinstance(self._task, CommandRoad)
+        return self._task.task_id
 
     def _run(self) -> Iterator[bool]:
         if self._fails:

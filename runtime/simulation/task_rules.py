@@ -6,15 +6,19 @@ from collections.abc import Iterator
 
 import msgspec
 
+from runtime.simulation.scheduler import kind_of
 from runtime.simulation.seen import Seen
 
 _COURSE = ["-intent", "", "-ack"]
 
 
 def tasks(seen: Seen) -> Iterator[str]:
-    """Nothing of a task outlives the program. After a crash the sweep of the process has to see to it."""
+    """Nothing of a task outlives the program. After a crash the sweep of the process has to see to it, unless the actor
+    of a command died: its desk waits for what that left."""
     house = seen.house
-    if seen.is_over and not (seen.crashed or house.is_cut_off):
+    struck = house.fault.struck if house.fault is not None else None
+    is_excused = seen.crashed and not (struck is not None and kind_of(struck) == "task")
+    if seen.is_over and not (is_excused or house.is_cut_off):
         yield from (f"{one.task_id} outlives the program: {one.plan}" for one in house.commands if not one.is_reaped)
 
 

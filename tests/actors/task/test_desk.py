@@ -1,4 +1,4 @@
-"""The desk of tasks with real commands: a pause is confirmed when every process is gone, once for each request."""
+"""The desk of tasks with real commands: of what it says to be over no process is left, and each is answered once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,16 @@ from typing import Any
 import pytest
 
 from actors.base import Down
-from actors.mail import CloseTasks, PauseTasks, ResumeTasks, TaskAnswer, TasksClosed, TasksPaused, TasksResumed
+from actors.mail import (
+    CloseTasks,
+    InputTaken,
+    PauseTasks,
+    ResumeTasks,
+    TaskAnswer,
+    TasksClosed,
+    TasksPaused,
+    TasksResumed,
+)
 from actors.probe import Probe
 from protocol import tasks as t
 from tests.actors.task.desks import DeskBench, is_alive
@@ -102,3 +111,16 @@ def test_what_a_desk_that_dies_has_not_read_is_answered(bench: DeskBench) -> Non
     bench.owner.of(Down)
     for stage in stages:
         assert [type(mail) for mail in stage.drain()] == [TasksPaused, TasksResumed]
+
+
+def test_a_command_whose_actor_dies_is_reaped_when_its_processes_are_gone(bench: DeskBench) -> None:
+    task_id = bench.begun(STUBBORN)
+    pids = bench.said("ready")
+    bench.tasks[task_id].tell(InputTaken(1))  # nothing was typed: it dies of that
+    record = bench.record(task_id, "failed")
+    while not isinstance(record.cleanup, t.CleanupReaped):
+        record = bench.record(task_id, "failed")
+    assert [is_alive(pid) for pid in pids] == [False, False]
+    assert record.execution.result.code == "RunnerFailed"  # type: ignore[union-attr]
+    bench.desk.tell(CloseTasks())
+    bench.session.of(TasksClosed)
