@@ -222,10 +222,12 @@ class TaskOwner:
         return self._checked(self.watching.release(reason))
 
     def give_up(self, observer: Any) -> Effects:
-        """The observer was cancelled. A launch that it still waits for is cancelled with it; other tasks run on."""
+        """The observer was cancelled. A launch that it still waits for is cancelled with it; other tasks run on. What
+        could not be cleaned up is stopping already."""
         effects, launches = self.watching.dispose(observer)
         for task in launches:
-            effects += self.cancel(task.id, "user")[1]
+            if not isinstance(task.cleanup, t.CleanupFailed):
+                effects += self._stop(task, "user")
         return effects
 
     def _checked(self, effects: Effects) -> Effects:

@@ -18,6 +18,7 @@ from actors.mail import (
     CancelShell,
     CancelTool,
     HideOutput,
+    LetGo,
     MutationGranted,
     NewHome,
     NoMoreCommands,
@@ -30,6 +31,7 @@ from actors.mail import (
     Tick,
     ToolReturned,
     ToolUpdated,
+    TraceGone,
 )
 from actors.session.actor import Session
 from runtime.simulation.event_order import event_order
@@ -51,7 +53,9 @@ TOO_LATE = frozenset(
         CancelCall,
         CancelTool,
         CancelShell,
+        LetGo,
         TaskAnswer,
+        TraceGone,
         StopCommand,
         HideOutput,
         MutationGranted,

@@ -140,7 +140,7 @@ class Course:
         self.take(self.owner.release("input-needed"))
 
     def give_up(self) -> None:
-        self.attempt(lambda: self.owner.give_up(self.rng.choice((*range(6), 9))))
+        self.take(self.owner.give_up(self.rng.choice((*range(6), 9))))
 
     def kill(self) -> None:
         self.attempt(lambda: self.owner.cancel(self.any_task(), self.rng.choice(("user", "execution-timeout")))[1])

@@ -84,7 +84,7 @@ class ChildSession(Actor[Any]):
             case ToolEnded(number, output):
                 self.play.heard(number, output)
                 del self.calls[number]
-                if self.play.rng.random() < 0.03:
+                if self.play.rng.random() < 0.2:
                     raise RuntimeError("injected")
                 if not self.calls and not self.is_retiring:
                     self._go_on()

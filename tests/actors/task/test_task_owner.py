@@ -321,6 +321,14 @@ def test_an_observer_that_gives_up_a_launch_cancels_it_and_nothing_that_it_only_
     assert other.task(its_id).phase == "running"
 
 
+def test_an_observer_may_give_up_a_launch_whose_cleanup_has_failed() -> None:
+    owner, task_id = running()
+    owner.cancel(task_id, "owner-close")
+    owner.cleanup_failed(task_id, ("group 7",))
+    assert owner.give_up("host") == []
+    assert resolved(owner.reaped(task_id)) == [t.SettledWait(task_id, t.TaskCancelled("owner-close"))]
+
+
 def test_waits_that_are_over_are_not_kept() -> None:  # row 16
     owner, task_id = running()
     for number in range(1000):
