@@ -216,8 +216,9 @@ class House:
         return self._host.start(Printer(plan.form, plan.last, writer, clock, one_shot), "printer", root, "printer")
 
     def _warm(self) -> None:
-        """Loads the HTTP stack a while after the first response has left: nobody should wait for it. TLS is loaded too
-        if the model of a new session is behind it. The request of a one-shot run is under way by then."""
+        """Loads what asks a model, the HTTP stack most of all, a while after the first response has left: nobody should
+        wait for it. TLS is loaded too if the model of a new session is behind it. The request of a one-shot run is
+        under way by then."""
         choice = self._startup.catalog.catalog.choose(None, None, start_defaults(self._startup.settings), first=True)
         url = choice.model.base_url if choice.model is not None else ""
         if self._one_shot is None and url.startswith("http"):
@@ -225,6 +226,9 @@ class House:
 
     def _warm_later(self, *, secure: bool) -> None:
         time.sleep(WARM_AFTER_S)
+        import actors.model.actor
+        import actors.model.stream  # noqa: F401  # loading what a first prompt needs is the purpose
+
         self._transport.get().warm(secure=secure)
 
     # -- what sessions and desks start

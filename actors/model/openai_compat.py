@@ -6,11 +6,11 @@ Pure. A model's explicit `compat` keys win; the rest is told from the provider's
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import urlsplit
 
 from msgspec import Struct
 
 from actors.model.prompt import RequestOptions
+from actors.model.route import host_of
 from protocol.model import Model
 
 _MAX_CACHE_KEY = 64
@@ -59,7 +59,7 @@ _DEFAULTS: dict[str, Any] = {
 def switches(model: Model) -> dict[str, Any]:
     """Every switch of `model`, the unknown ones of its `compat` included."""
     told: dict[str, Any] = dict(_DEFAULTS)
-    host = urlsplit(model.base_url).hostname or ""
+    host = host_of(model.base_url)
     for known in _HOSTS:
         if model.provider == known.provider or host == known.domain or host.endswith(f".{known.domain}"):
             told.update(known.switches)
@@ -69,7 +69,7 @@ def switches(model: Model) -> dict[str, Any]:
 
 
 def is_openai(model: Model) -> bool:
-    return (urlsplit(model.base_url).hostname or "") == "api.openai.com"
+    return host_of(model.base_url) == "api.openai.com"
 
 
 def cache_fields(options: RequestOptions, *, has_key: bool, has_long: bool) -> dict[str, Any]:

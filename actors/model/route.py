@@ -95,6 +95,12 @@ def route_to(url: str, proxy: str | None, no_proxy: tuple[str, ...]) -> Route:
     return Route(origin, target, None if is_direct else parse_proxy(proxy or ""))
 
 
+def host_of(url: str) -> str:
+    """The host that `url` names, in small letters and without brackets; empty for what is no URL."""
+    found = _URL.fullmatch(url)
+    return "" if found is None else (found["v6"] or found["host"]).lower()
+
+
 def parse_proxy(url: str) -> Proxy:
     found = _URL.fullmatch(url)
     endpoint = _endpoint(found, tuple(_PORTS))
