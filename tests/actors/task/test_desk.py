@@ -18,6 +18,7 @@ from actors.mail import (
     TasksClosed,
     TasksPaused,
     TasksResumed,
+    WaitForTask,
 )
 from actors.probe import Probe
 from protocol import tasks as t
@@ -85,6 +86,19 @@ def test_each_of_many_requests_is_answered_once_also_when_the_owner_closes_meanw
     for stage in stages:
         (paused,) = stage.drain()
         assert isinstance(paused, TasksPaused) and paused.error is None
+
+
+def test_a_wait_for_a_minute_ends_with_the_owner(bench: DeskBench) -> None:
+    """And whoever waits later is refused."""
+    task_id = bench.begun(STUBBORN)
+    pids = bench.said("ready")
+    early, late = Probe[Any](), Probe[Any]()
+    bench.desk.tell(WaitForTask(task_id, 60_000, early))
+    bench.desk.tell(CloseTasks())
+    bench.desk.tell(WaitForTask(task_id, 0, late))
+    assert early.of(TaskAnswer).outcome.result.cause == "owner-close"
+    assert [is_alive(pid) for pid in pids] == [False, False]
+    assert late.of(TaskAnswer).outcome == "OwnerClosed: OwnerClosed"
 
 
 def test_a_desk_that_dies_answers_its_pauses_too(bench: DeskBench) -> None:

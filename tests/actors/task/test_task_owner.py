@@ -202,6 +202,15 @@ def test_an_answer_to_one_question_leaves_the_other_open() -> None:  # row 15
     assert code_of(lambda: task.inquire("q9")) == code_of(lambda: task.measure(tools=1)) == "TaskTerminal"
 
 
+def test_a_task_that_is_stopping_asks_nothing_any_more() -> None:  # row 15
+    owner, task_id = running()
+    task = owner.task(task_id)
+    task.inquire("q8")
+    owner.cancel(task_id, "user")
+    assert task.attention == t.Attention()
+    assert code_of(lambda: task.inquire("q9")) == "OwnerClosing"
+
+
 def test_sequences_are_text_and_exact_beyond_what_a_number_holds() -> None:  # row 12
     owner, task_id = running()
     owner._sequence = 2**53
@@ -453,6 +462,24 @@ def test_an_owner_that_closes_refuses_and_is_closed_only_when_all_is_reaped() ->
         (settled, "already-settled"),
         (live, "cancellation-requested"),
     ]
+
+
+def test_a_wait_that_is_open_when_the_owner_closes_ends_with_what_became_of_the_task() -> None:  # row 41
+    owner, task_id = running(BACKGROUND)
+    owner.wait(task_id, 60_000, "host", is_designated=True)
+    owner.close()
+    assert owner.task(task_id).badge == t.Unobserved("owner-closing")
+    assert resolved(owner.reaped(task_id)) == [t.SettledWait(task_id, t.TaskCancelled("owner-close"))]
+
+
+def test_receipts_come_in_the_order_of_launch_whatever_is_reaped_first() -> None:  # row 18
+    owner = TaskOwner("1")
+    ids = [owner.launch(command(name), BACKGROUND, "host")[0] for name in "abc"]
+    owner.close()
+    owner.cleanup_failed(ids[1], ("group 7",))
+    effects = [effect for place in (2, 0, 1) for effect in owner.reaped(ids[place])]
+    (closed,) = of(Close, effects)
+    assert [receipt.task_id for receipt in closed.receipts] == ids
 
 
 def test_an_owner_without_tasks_closes_at_once() -> None:

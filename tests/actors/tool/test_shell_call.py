@@ -11,12 +11,13 @@ from actors.mail import KillTask, LaunchShell, TaskAnswer, ToolPlace, ToolReques
 from actors.probe import Probe
 from actors.task.effects import WaitPolicy
 from actors.tool.schema import check_arguments
-from actors.tool.shell_call import order, output
-from actors.tool.table import builtin_tools
+from actors.tool.shell_call import order, output, refused_without_owner
+from actors.tool.table import ToolFailure, builtin_tools
 from protocol import messages
 from protocol import tasks as t
 
 TOOLS = builtin_tools()
+NO_BACKGROUND = "Background bash observation requires a supported task owner"
 BAD_WAIT = "Invalid bash wait: expected background or foreground with a finite non-negative budgetMs"
 
 
@@ -67,6 +68,40 @@ def test_a_call_asks_the_desk_for_what_it_says() -> None:
     assert (launch.plan.command, launch.plan.cwd, launch.plan.timeout_s) == ("make", "/here/sub", 7)
     assert order(request(action="wait", id=" t "), call) == WaitForTask(" t ", None, call)
     assert order(request("kill", id="t"), call) == KillTask("t", call)
+
+
+@pytest.mark.parametrize(("asked", "seconds"), [(None, 300), (0.1, 1), (1.99, 1), (3600, 3600)])
+def test_a_timeout_is_in_whole_seconds_and_at_least_one(asked: float | None, seconds: int) -> None:
+    """A shorter one would end a command before it has begun."""
+    timeout = {} if asked is None else {"timeout": asked}
+    launch = order(request(command="make", **timeout), Probe[Any]())
+    assert isinstance(launch, LaunchShell) and launch.plan.timeout_s == seconds
+
+
+def test_a_wait_looks_at_no_folder() -> None:
+    place = ToolPlace("/nowhere/at/all", "s", {}, False)
+    asked = ToolRequest(1, TOOLS["bash"], messages.ToolCall("c", "bash", {"action": "wait", "id": "t"}), place)
+    assert isinstance(order(asked, Probe[Any]()), WaitForTask)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "refusal"),
+    [
+        ({"action": "wait", "id": "t"}, "Shell task wait requires a supported task owner"),
+        ({"command": "true", "wait": {"kind": "background"}}, NO_BACKGROUND),
+        ({"command": "true", "wait": {"kind": "background"}, "pty": True}, NO_BACKGROUND),
+        ({"command": "true", "wait": {"kind": "foreground", "budgetMs": 1}}, None),
+        ({"command": "true"}, None),
+    ],
+)
+def test_without_an_owner_of_tasks_nothing_can_outlive_its_call(arguments: dict[str, Any], refusal: str | None) -> None:
+    assert check_arguments(TOOLS["bash"], arguments) is None
+    assert refused_without_owner(arguments) == refusal
+
+
+def test_without_an_owner_of_tasks_there_is_nothing_to_kill() -> None:
+    with pytest.raises(ToolFailure, match=r"^kill requires a supported task owner$"):
+        TOOLS["kill"].run(None, {"id": "t"})  # type: ignore[arg-type]
 
 
 def test_how_a_launch_ended_is_said_as_ever() -> None:
