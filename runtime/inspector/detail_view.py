@@ -14,7 +14,7 @@ from runtime.inspector.call_view import brief
 from runtime.inspector.input_view import question_lines
 from runtime.inspector.output_view import gap_labels, output_lines
 from runtime.inspector.records import Detail, Entry
-from runtime.inspector.state_view import metrics_of, model_of, name_of, outcome_of, state_spans
+from runtime.inspector.state_view import hint_of, metrics_of, model_of, name_of, outcome_of, state_spans
 from runtime.inspector.texts import Line, clip, clipped, fold, harmless, indented, one_line, wrap
 from runtime.inspector.transcript import Loaded
 
@@ -36,7 +36,8 @@ def head(board: Board, record: TaskRecord, width: int, now: float) -> list[Line]
     lines: list[Line] = [((f" {kind}  ", "dim"), (name_of(record), "bold"))]
     model = model_of(record)
     state = [(" ", ""), *state_spans(record), (f" · {_observed(record)}" if record.state in ACTIVE else "", "dim")]
-    lines.append((*state, (f" · {model}" if model else "", "dim")))
+    hint = hint_of(record) if record.state in ACTIVE else ""
+    lines.append((*state, (f" · {hint}" if hint else "", "warn"), (f" · {model}" if model else "", "dim")))
     metrics = metrics_of(record, board.elapsed_ms(record.ref.task_id, now))
     if metrics:
         lines.append(((" " + " · ".join(metrics), "dim"),))

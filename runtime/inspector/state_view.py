@@ -31,6 +31,7 @@ SHELL_FAILURES = {
     "OutputLimitExceeded": "It was ended: too much output",
     "CommandKilled": "It was killed by a signal",
 }
+HINTS = {"needs_attention": "may need a look", "active_long_running": "at work for long"}
 CAUSES = {
     "user": "It was stopped",
     "owner-close": "It was stopped: its session ended",
@@ -75,6 +76,15 @@ def metrics_of(record: TaskRecord, elapsed_ms: int | None) -> list[str]:
 def state_spans(record: TaskRecord) -> tuple[Span, ...]:
     look = LOOKS[record.state]
     return ((f"{look.symbol} ", look.style), (look.word, look.style))
+
+
+def hint_of(record: TaskRecord) -> str:
+    """That an agent may need a look; nothing if it does not, or if it has said itself what it needs."""
+    if record.attention.kind == "no-recent-activity":
+        return "no recent activity"
+    if record.attention.kind != "none" or not isinstance(record.activity_state, str):
+        return ""
+    return HINTS.get(record.activity_state, "")
 
 
 def outcome_of(record: TaskRecord) -> list[Span]:

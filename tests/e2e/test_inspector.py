@@ -166,7 +166,8 @@ def test_a_command_is_watched_and_stopped(
         assert message["details"]["notification"]["status"] == "stopped"
         assert a.orphans("sleep 319", deadline=5) == []
         terminal.press("Escape")
-        terminal.shows("Shells 1   1 stopped")
+        screen = terminal.shows("Shells 1   1 stopped")
+        assert re.search(r"echo early.* \d+s$", screen, re.MULTILINE)  # how long it ran
     terminal.shows(f"The program (pid {a.pid}) has ended.", "■ Stopped")
 
 

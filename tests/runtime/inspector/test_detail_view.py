@@ -68,6 +68,22 @@ def test_a_task_without_model_or_level_has_none_made_up() -> None:
 
 
 @pytest.mark.parametrize(
+    ("fields", "hint"),
+    [
+        ({"attention": {"kind": "no-recent-activity"}, "activityState": "needs_attention"}, "no recent activity"),
+        ({"activityState": "needs_attention"}, "may need a look"),
+        ({"activityState": "active_long_running"}, "at work for long"),
+        ({**ASKING, "activityState": "needs_attention"}, ""),
+        ({"activityState": "needs_attention", **settled("completed")}, ""),
+    ],
+)
+def test_an_agent_that_may_need_a_look_has_a_hint(fields: dict[str, Any], hint: str) -> None:
+    line = headed(agent("t1", **fields))[1]
+    told = ("no recent activity", "may need a look", "at work for long")
+    assert [each for each in told if each in line] == ([hint] if hint else [])
+
+
+@pytest.mark.parametrize(
     ("record", "questions", "offered"),
     [
         (agent("t1"), [], ["Transcript", "Stop", "Back"]),
