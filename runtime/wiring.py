@@ -489,6 +489,10 @@ class House:
         )
 
 
+LONGEST_SLEEP_S = 86_400.0
+"""A deadline may be any number of milliseconds ahead, a wait of the system may not."""
+
+
 class Alarm:
     """The clock's pump: one thread, made with the first deadline, that sleeps until the latest time it was given."""
 
@@ -512,7 +516,7 @@ class Alarm:
             while True:
                 rest = None if self._at is None else self._at - time.monotonic()
                 if rest is None or rest > 0:
-                    self._changed.wait(rest)
+                    self._changed.wait(None if rest is None else min(rest, LONGEST_SLEEP_S))
                     continue
                 self._at = None
                 assert self._to is not None
