@@ -7,6 +7,7 @@ type. `null` for an optional field counts as absent.
 
 from __future__ import annotations
 
+import sys
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -87,7 +88,7 @@ def _fits(kind: Any, value: Any) -> bool:
     if origin is Literal:
         return isinstance(value, str) and value in get_args(kind)
     if kind is float:
-        return isinstance(value, (int, float)) and not isinstance(value, bool) and value - value == 0
+        return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
     if kind is int:
         return isinstance(value, int) and not isinstance(value, bool)
     if origin is tuple:
@@ -136,7 +137,7 @@ def _listed(words: list[str]) -> str:
 
 def shown(value: Any) -> str:
     """`value` as JSON, shortened."""
-    if isinstance(value, float) and value - value != 0:
+    if isinstance(value, (int, float)) and not abs(value) <= sys.float_info.max:
         return "a number out of range"
     return shorten(encode(value).decode())
 

@@ -145,7 +145,22 @@ def test_a_type_that_is_no_string_is_told() -> None:
     assert rejection('{"id":1,"type":5}') == Rejected(b"1", None, '"type" must be a string, got 5')
 
 
-ANYTHING = ("null", "true", "5", "-1", "1.5", "1e400", '"x"', "[]", "[1]", "[{}]", "{}", '{"a":{}}')
+ANYTHING = (
+    "null",
+    "true",
+    "5",
+    "-1",
+    "1.5",
+    "1e400",
+    "1" + "0" * 30,
+    "1" + "0" * 400,
+    '"x"',
+    "[]",
+    "[1]",
+    "[{}]",
+    "{}",
+    '{"a":{}}',
+)
 PLAUSIBLE = {"a string": '"x"', "true or false": "true", "a number": "1", "an integer": "1", "an array": "[]"}
 
 
@@ -220,6 +235,10 @@ def test_whatever_a_field_holds_the_command_is_read_or_refused_by_that_name(name
         (
             '"type":"wait_task","taskId":"t","budgetMs":-1',
             'wait_task: "budgetMs" must be a number of 0 or more, got -1',
+        ),
+        (
+            '"type":"wait_task","taskId":"t","budgetMs":1' + "0" * 400,
+            'wait_task: "budgetMs" must be a number of 0 or more, got a number out of range',
         ),
         (
             '"type":"wait_task","taskId":"t","budgetMs":1e400',
