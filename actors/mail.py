@@ -1018,7 +1018,6 @@ class AgentProgress(Struct, frozen=True):
     action: Action | None
     tools: int
     tokens: int
-    elapsed_ms: int
     activity: ActivityState | None = None
     is_quiet: bool = False
 

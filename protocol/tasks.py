@@ -173,7 +173,8 @@ class Action(Struct, rename="camel", frozen=True):
 
 
 class Metrics(Struct, rename="camel", frozen=True):
-    """What is known; a zero that was reported stays, what was never reported is left out."""
+    """What is known; a zero that was reported stays, what was never reported is left out. `elapsed_ms` is counted from
+    when the task began to run, up to this record or its end."""
 
     elapsed_ms: int | UnsetType = UNSET
     tool_count: int | UnsetType = UNSET

@@ -89,7 +89,7 @@ if TYPE_CHECKING:
     from actors.tool.actor import RunningTool
     from actors.tool.table import Tool
     from protocol.commands import WithImages
-    from protocol.tasks import TaskRef
+    from protocol.tasks import TaskKind, TaskRef
     from runtime.local_socket import LocalSocket
     from runtime.oneshot import OneShotPlan
 
@@ -358,10 +358,12 @@ class House:
         )
         start_shell = partial(self._start_shell_task, shared.clock, launcher)
         start_agent = partial(self._start_subagent, shared)
-        room = Room(running=settings.running_subagents)
+        room: dict[TaskKind, Room] = {"agent": Room(running=settings.running_subagents)}
         self._pump("task-sweep", _sweep_logs)
-        histories = ChildHistories(self._pump, STAMPS.uuid4)
-        desk = TaskDesk(scope, wait, session, shared.clock, start_shell, start_agent, {"agent": room}, histories.read)
+        read = ChildHistories(self._pump, STAMPS.uuid4).read
+        desk = TaskDesk(
+            scope, wait, session, shared.clock, start_shell, start_agent, time.monotonic, room, read_history=read
+        )
         return self._host.start(desk, key, session, key)
 
     def _start_shell_task(

@@ -9,7 +9,7 @@ notice for the conversation.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import assert_never, get_args
 
 from actors.base import Actor, Address, Down
@@ -85,8 +85,8 @@ GONE = "the tasks of this session failed"
 
 
 class TaskDesk(Actor[TaskDeskMail]):
-    """`scope` is unique to this owner, also among earlier processes. Without `read_history` a transcript is what is
-    kept of it in memory."""
+    """`scope` is unique to this owner, also among earlier processes; `now` is in seconds. Without `read_history` a
+    transcript is what is kept of it in memory."""
 
     def __init__(
         self,
@@ -96,11 +96,12 @@ class TaskDesk(Actor[TaskDeskMail]):
         clock: Address[ClockMail],
         start_shell_task: StartShellTask,
         start_subagent: StartSubagent,
+        now: Callable[[], float],
         room: Mapping[t.TaskKind, Room] = ROOM,
         read_history: ReadHistory | None = None,
     ) -> None:
         self._scope = scope
-        self._owner = TaskOwner(scope, budgets, room)
+        self._owner = TaskOwner(scope, budgets, room, now)
         self._session = session
         self._clock = clock
         self._start_shell_task = start_shell_task

@@ -8,7 +8,7 @@ unknown as one that never was. Source: `tasks.md` 2.3, 2.5, 2.6, 2.11.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from msgspec.structs import replace
@@ -39,15 +39,22 @@ OWN_BUDGETS = Budgets()
 
 class TaskOwner:
     """`scope` is unique among all owners, also those of earlier processes: completions are known by the ids made of
-    it. `room` bounds each kind."""
+    it. `room` bounds each kind; `now` is in seconds and tells how long tasks have run, nothing else."""
 
-    def __init__(self, scope: str, budgets: Budgets = OWN_BUDGETS, room: Mapping[t.TaskKind, Room] = UNLIMITED) -> None:
+    def __init__(
+        self,
+        scope: str,
+        budgets: Budgets = OWN_BUDGETS,
+        room: Mapping[t.TaskKind, Room] = UNLIMITED,
+        now: Callable[[], float] = lambda: 0.0,
+    ) -> None:
         self.id = f"owner-{scope}"
         self.state: Literal["open", "closing", "closed"] = "open"
         self.watching = Watching(scope)
         self.questions = Questions()
         self._scope = scope
         self._budgets = budgets
+        self._now = now
         self._places = Places(room)
         self._pausing = Pausing(lambda task: self._stop(task, "user"))  # the owner stays
         self._tasks: dict[str, Task] = {}
@@ -113,7 +120,7 @@ class TaskOwner:
     def _admit(self, launch: Launch) -> Task:
         number = f"{self._scope}-{self._launched}"
         ref = t.TaskRef(self.id, f"task-{number}", f"attempt-{number}-1", self.generation)
-        task = Task(ref, launch, self._launched)
+        task = Task(ref, launch, self._launched, self._now)
         self._tasks[task.id] = self._unreaped[task.id] = task
         self._places.queue(task)
         self._operations[launch.operation] = task.id
@@ -144,7 +151,7 @@ class TaskOwner:
     def spawned(self, task_id: str) -> Effects:
         """What runs the task has begun."""
         task = self.task(task_id)
-        task.spawned = True
+        task.spawn()
         return self.watching.spawned(task) + self._limit(task) + self._pausing.saw(task)
 
     def ended(self, task_id: str, result: t.TaskResult) -> Effects:

@@ -62,7 +62,7 @@ class Reports:
     def progress(self, mail: AgentProgress) -> None:
         def report() -> Effects:
             task = self._owner.task(mail.task_id)
-            task.measure(mail.elapsed_ms, mail.tools, mail.tokens)
+            task.measure(mail.tools, mail.tokens)
             task.seems(mail.activity, is_quiet=mail.is_quiet)
             task.model, task.thinking, task.action = mail.model, mail.level, mail.action or UNSET
             return self._owner.changed(mail.task_id)

@@ -7,6 +7,7 @@ that is kept. Source: `tasks.md` 2.4 and 2.5.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType
@@ -65,9 +66,10 @@ class Launch(Struct, frozen=True):
 
 
 class Task:
-    """`spawned` tells that what runs it has begun; `over_limit` that its output passed what is kept."""
+    """`spawned` tells that what runs it has begun; `over_limit` that its output passed what is kept. `now` is in
+    seconds, for its elapsed time alone."""
 
-    def __init__(self, ref: t.TaskRef, launch: Launch, ordinal: int) -> None:
+    def __init__(self, ref: t.TaskRef, launch: Launch, ordinal: int, now: Callable[[], float]) -> None:
         self.ref = ref
         self.launch = launch
         self.ordinal = ordinal
@@ -85,7 +87,10 @@ class Task:
         self.thinking: str | UnsetType = UNSET
         self.action: t.Action | UnsetType = UNSET
         self.activity: t.ActivityState | UnsetType = UNSET
-        self.metrics: t.Metrics | UnsetType = UNSET
+        self._now = now
+        self._began: float | None = None
+        self._took_ms: int | None = None
+        self._counts = t.Metrics()
 
     @property
     def id(self) -> str:
@@ -117,6 +122,11 @@ class Task:
         self._step("start")
         self.execution = t.Running()
 
+    def spawn(self) -> None:
+        """What runs it has begun; its time is counted from here."""
+        self.spawned = True
+        self._began = self._now()
+
     def cancel(self, cause: t.CancelCause) -> bool:
         """Whether something that runs has to be stopped: not if it never ran, is stopping already or is over."""
         if isinstance(self.cleanup, t.CleanupFailed):
@@ -125,7 +135,7 @@ class Task:
         after = self._step("cancel")
         self.attention = t.Attention()
         if was == "queued":
-            self.execution = t.Settled(t.TaskCancelled(cause, self.output))
+            self._settle(t.TaskCancelled(cause, self.output))
             self.cleanup = t.CleanupReaped()
         elif was == "running":
             self.execution = t.Cancelling(cause)
@@ -141,7 +151,7 @@ class Task:
             if self.result != result:
                 raise Refused(CONFLICT, "the task has ended otherwise")
             return False
-        self.execution = t.Settled(result)
+        self._settle(result)
         self.output = result.output or self.output
         self.attention = t.Attention()
         if isinstance(self.cleanup, t.CleanupActive):
@@ -157,7 +167,7 @@ class Task:
             over = was.cause == "output-limit"
             code = "OutputLimitExceeded"
             stopped = t.TaskFailed(code, OVER_LIMIT, self.output) if over else t.TaskCancelled(was.cause, self.output)
-            self.execution = t.Settled(stopped)
+            self._settle(stopped)
             return True
         return False
 
@@ -166,6 +176,10 @@ class Task:
         if self.is_reaped:
             raise Refused(CONFLICT, "it is reaped")
         self.cleanup = t.CleanupFailed(resources)
+
+    def _settle(self, result: t.TaskResult) -> None:
+        self._took_ms = self.elapsed_ms
+        self.execution = t.Settled(result)
 
     def _step(self, event: Event) -> Execution:
         pair = (self.phase, event)
@@ -195,13 +209,12 @@ class Task:
         if self.attention.kind != "input-needed" and self.phase == "running":
             self.attention = t.Attention("no-recent-activity" if is_quiet else "none")
 
-    def measure(self, elapsed_ms: int | None = None, tools: int | None = None, tokens: int | None = None) -> None:
+    def measure(self, tools: int | None = None, tokens: int | None = None) -> None:
         """Each number by itself: what is not told stays as it was."""
         if self.phase == "settled":
             raise Refused("TaskTerminal")
-        told = {"elapsed_ms": elapsed_ms, "tool_count": tools, "token_count": tokens}
-        known = self.metrics or t.Metrics()
-        self.metrics = replace(known, **{name: value for name, value in told.items() if value is not None})
+        told = {"tool_count": tools, "token_count": tokens}
+        self._counts = replace(self._counts, **{name: value for name, value in told.items() if value is not None})
 
     # -- what it looks like
 
@@ -211,6 +224,19 @@ class Task:
         decision: Literal["already-settled", "cancellation-requested"]
         decision = "cancellation-requested" if is_cancelled else "already-settled"
         return t.CancelReceipt(self.id, decision, self.execution, self.cleanup)
+
+    @property
+    def elapsed_ms(self) -> int | None:
+        """How long it has run, or ran; None if what runs it never began."""
+        if self._took_ms is not None or self._began is None:
+            return self._took_ms
+        return round((self._now() - self._began) * 1000)
+
+    @property
+    def metrics(self) -> t.Metrics | UnsetType:
+        elapsed = self.elapsed_ms
+        known = self._counts if elapsed is None else replace(self._counts, elapsed_ms=elapsed)
+        return UNSET if known == t.Metrics() else known
 
     @property
     def state(self) -> t.TaskState:

@@ -344,7 +344,6 @@ class Subagent(Actor[SubagentMail]):
                 log.action,
                 log.tools,
                 log.tokens,
-                self._elapsed_ms(),
                 None if self._asking is not None else self._vigil.state(log.failures),
                 self._is_silent,
             )

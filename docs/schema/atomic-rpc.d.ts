@@ -3019,7 +3019,10 @@ export interface Action {
   text?: string;
 }
 
-/** What is known; a zero that was reported stays, what was never reported is left out. */
+/**
+ * What is known; a zero that was reported stays, what was never reported is left out. `elapsedMs` is counted from when
+ * the task began to run, up to this record or its end.
+ */
 export interface Metrics {
   elapsedMs?: number;
   toolCount?: number;

@@ -305,14 +305,18 @@ class House:
     def _start_task_desk(
         self, clock: Address[ClockMail], scope: str, key: str, session: Address[SessionMail]
     ) -> Child[TaskDeskMail]:
+        began = self._now()
+
+        def seconds() -> float:
+            return (self._now() - began) / 1000
+
         def start_task(
             ref: TaskRef, plan: ShellTaskPlan, desk: Address[TaskDeskMail], observer: Address[ToolCallMail]
         ) -> Child[ShellTaskMail]:
-            start, seconds = self._start_command, self._now() / 1000
-            task = ShellTask(ref, plan, desk, observer, clock, start, _no_log, lambda: self._now() / 1000 - seconds)
+            task = ShellTask(ref, plan, desk, observer, clock, self._start_command, _no_log, seconds)
             return self.scheduler.start(task, ref.task_id, desk, ref.task_id)
 
-        desk = TaskDesk(scope, Budgets(), session, clock, start_task, _no_subagent)
+        desk = TaskDesk(scope, Budgets(), session, clock, start_task, _no_subagent, seconds)
         return self.scheduler.start(desk, key, session, key)
 
     def _start_command(self, plan: ShellTaskPlan, task: Address[ShellTaskMail]) -> SimulatedCommand:

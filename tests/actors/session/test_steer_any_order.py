@@ -169,7 +169,7 @@ class World:
         def start_agent(ref: Any, plan: Any, desk: Any) -> Any:
             return self._start(EndlessAgent(ref.task_id, desk), ref.task_id, desk, ref.task_id)
 
-        desk = TaskDesk(scope, Budgets(until_settled=True), session, Probe(), start_task, start_agent)
+        desk = TaskDesk(scope, Budgets(until_settled=True), session, Probe(), start_task, start_agent, lambda: 0.0)
         return self._start(desk, key, session, key)
 
     def _start_tool(self, request: Any, session: Any) -> Any:

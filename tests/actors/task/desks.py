@@ -43,7 +43,7 @@ class DeskBench:
         self.clock = self.host.start(Clock(time.monotonic, Alarm(start_pump).set), "clock", self.root)
         self._launcher = CommandLauncher(start_pump, "/bin/bash", None, lambda _: None, time.monotonic, time.sleep)
         self.tasks: dict[str, Any] = {}
-        desk = TaskDesk("s", Budgets(), self.session, self.clock, self._start_command, self.start_agent)
+        desk = TaskDesk("s", Budgets(), self.session, self.clock, self._start_command, self.start_agent, time.monotonic)
         self.desk = self.host.start(desk, "desk", self.owner, "desk")
 
     def _start_command(self, ref: Any, plan: Any, desk: Any, observer: Any) -> Any:

@@ -99,7 +99,7 @@ class World:
         self.states: dict[str, t.TaskRecord] = {}
         self.closed = 0
         self.too_early = False
-        desk = TaskDesk("s", Budgets(), self, Probe(), self._start_command, self._start_agent)
+        desk = TaskDesk("s", Budgets(), self, Probe(), self._start_command, self._start_agent, float)
         self.desk = self._start(desk, "desk", Probe())
         self.desk.tell(LaunchShell("c", SHELL, BACKGROUND, Probe()))
         self.desk.tell(LaunchAgents("a", (plan(artifacts=False),), BACKGROUND, None, Probe()))
@@ -217,7 +217,7 @@ class Bench:
 
     def __init__(self) -> None:
         self.session, self.clock, self.agent = Probe[Any](), Probe[Any](), Probe[Any]()
-        desk = TaskDesk("s", Budgets(), self.session, self.clock, lambda *_: Probe(), lambda *_: self.agent)
+        desk = TaskDesk("s", Budgets(), self.session, self.clock, lambda *_: Probe(), lambda *_: self.agent, float)
         desk.me = Probe()
         desk.begin()
         self.desk = desk

@@ -155,7 +155,7 @@ class Play:
         self.nobody = nobody
         self.parent = Parent(self)
         self.session = start(self.parent, "session", nobody)
-        desk = TaskDesk("1", Budgets(), self.session, nobody, self._no_command, self._start_agent)
+        desk = TaskDesk("1", Budgets(), self.session, nobody, self._no_command, self._start_agent, lambda: 0.0)
         self.desk = start(desk, "tasks-1", nobody)
         self.react()
         plans = tuple(plan(agent=agent(name), artifacts=False) for name in ("scout", "worker", "scout"))

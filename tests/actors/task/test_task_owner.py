@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import pytest
+from msgspec import UNSET
 
 from actors.task.effects import (
     Announce,
@@ -184,10 +185,29 @@ def test_an_unknown_id_and_that_of_another_owner_are_the_same() -> None:  # rows
 def test_a_zero_that_was_measured_stays_and_what_was_not_is_left_out() -> None:  # row 14
     owner, task_id = running()
     task = owner.task(task_id)
-    task.measure(elapsed_ms=0)
     assert encode(task.record().metrics) == b'{"elapsedMs":0}'
     task.measure(tools=3)
     assert encode(task.record().metrics) == b'{"elapsedMs":0,"toolCount":3}'
+
+
+def test_the_time_of_a_task_is_that_of_the_moment_and_stands_still_once_it_is_over() -> None:
+    seconds = [100.0]
+    owner, task_id = running(now=lambda: seconds[0])
+    task = owner.task(task_id)
+    seconds[0] = 102.5
+    assert task.record().metrics == t.Metrics(elapsed_ms=2500)
+    owner.cancel(task_id, "user")
+    seconds[0] = 103.0
+    owner.reaped(task_id)
+    seconds[0] = 200.0
+    assert task.record().metrics == t.Metrics(elapsed_ms=3000)
+
+
+def test_a_task_that_never_began_has_no_time() -> None:
+    owner, _ = running(room={"command": Room(running=1)})
+    queued, _ = owner.launch(Launch("later", "command", "later"), FOREGROUND, "host")
+    owner.cancel(queued, "user")
+    assert owner.task(queued).record().metrics is UNSET
 
 
 def test_an_answer_to_one_question_leaves_the_other_open() -> None:  # row 15
@@ -221,7 +241,7 @@ def test_sequences_are_text_and_exact_beyond_what_a_number_holds() -> None:  # r
 @pytest.mark.parametrize("event", ["start", "cancel", "outcome", "reaped", "cleanup-failed"])
 @pytest.mark.parametrize("phase", ["queued", "running", "cancelling", "settled"])
 def test_the_table_is_what_a_task_does(phase: Execution, event: Event) -> None:
-    task = Task(t.TaskRef("o", "t", "a", "1"), command(), 0)
+    task = Task(t.TaskRef("o", "t", "a", "1"), command(), 0, float)
     if phase != "queued":
         task.start()
     if phase == "cancelling":

@@ -110,7 +110,7 @@ def test_a_long_run_is_shown_as_one() -> None:
 
 
 def test_a_question_shows_before_silence_and_the_end_before_both() -> None:
-    task = Task(t.TaskRef("o", "t", "a", "g"), Launch("op", "agent", "x"), 0)
+    task = Task(t.TaskRef("o", "t", "a", "g"), Launch("op", "agent", "x"), 0, float)
     task.start()
     task.seems("needs_attention", is_quiet=True)
     assert (task.record().attention.kind, task.record().state) == ("no-recent-activity", "running")
