@@ -25,7 +25,7 @@ from actors.task.view import OutputView, tail_text
 from protocol import commands as c
 from protocol.codec import encode
 from protocol.responses import InputAccepted, TaskDetail, TaskList
-from protocol.tasks import Metrics, Transcript
+from protocol.tasks import Transcript
 
 
 class ClientSide:
@@ -107,8 +107,7 @@ class ClientSide:
             detail.tail = view.text[-DETAIL_CHARS:]
         elif view is not None:
             detail.tail, detail.full_output_path = tail_text(view), view.path or UNSET
-            measured = replace(detail.task.metrics or Metrics(), elapsed_ms=view.wall_ms)
-            detail.task = replace(detail.task, output=view.ref, metrics=measured)
+            detail.task = replace(detail.task, output=view.ref)
         detail.transcript = transcript
         self.answer(ticket, detail)
 

@@ -23,7 +23,6 @@ from actors.task.effects import Effects
 from actors.task.owner import TaskOwner
 from actors.task.runners import Runners
 from actors.task.state import Refused
-from actors.task.view import OutputView
 from protocol import tasks as t
 
 CONFIRM_MS = 2000
@@ -70,13 +69,8 @@ class Reports:
         self.hear(report)
 
     def ended(self, mail: TaskEnded) -> None:
-        def report() -> Effects:
-            if isinstance(mail.view, OutputView):  # an agent has told its own time
-                self._owner.task(mail.task_id).measure(mail.view.wall_ms)
-            return self._owner.ended(mail.task_id, mail.result)
-
         self._runners.keep(mail.task_id, mail.view)
-        self.hear(report)
+        self.hear(lambda: self._owner.ended(mail.task_id, mail.result))
 
     def reaped(self, mail: TaskReaped) -> None:
         task_id = mail.task_id

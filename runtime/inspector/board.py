@@ -8,9 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
-from msgspec import UNSET
-from msgspec.structs import replace
-
 from protocol.tasks import TaskRecord, TaskState
 from runtime.inspector.records import Incoming, Session, TaskUpdate
 
@@ -63,14 +60,14 @@ class Board:
         if not self.is_live:
             return
         if isinstance(record, TaskUpdate):
-            self._put(record.task, now)
+            self._tasks[record.task.ref.task_id] = Seen(record.task, now)
         elif isinstance(record, Session):
             self._hear_session(record, now)
 
     def renew(self, record: TaskRecord, now: float) -> None:
         """The record that came with an answer."""
         if self.is_live:
-            self._put(record, now)
+            self._tasks[record.ref.task_id] = Seen(record, now)
 
     def lose(self, reason: str, *, is_alive: bool, now: float) -> None:
         """The connection is over; `is_alive` tells whether the program still runs."""
@@ -88,15 +85,6 @@ class Board:
         if seen.record.state in ACTIVE and seen.record.state != "queued":
             since = (self.stopped_at or now) - seen.at
         return metrics.elapsed_ms + int(max(since, 0) * 1000)
-
-    def _put(self, record: TaskRecord, now: float) -> None:
-        """What was measured once stays known: a command's time is told when somebody asks, not with each change."""
-        before = self._tasks.get(record.ref.task_id)
-        if before is not None and not record.metrics and before.record.metrics:
-            elapsed_ms = self.elapsed_ms(record.ref.task_id, now)
-            metrics = replace(before.record.metrics, elapsed_ms=UNSET if elapsed_ms is None else elapsed_ms)
-            record = replace(record, metrics=metrics)
-        self._tasks[record.ref.task_id] = Seen(record, now)
 
     def _hear_session(self, session: Session, now: float) -> None:
         if self.session is None or session.session_id == self.session.session_id:

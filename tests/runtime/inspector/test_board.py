@@ -70,12 +70,3 @@ def test_before_anything_is_known_nothing_is_heard() -> None:
     known = Board()
     known.hear(TaskUpdate(read(task("t1"))), 1)
     assert (known.state, known.tasks, known.task("t1")) == ("connecting", [], None)
-
-
-def test_a_time_that_was_told_once_is_counted_on_when_a_change_says_nothing_of_it() -> None:
-    known = board(task("t1"))
-    known.renew(read(task("t1", metrics={"elapsedMs": 4000})), 10)
-    known.hear(TaskUpdate(read(task("t1", state="stopping"))), 12)
-    assert known.elapsed_ms("t1", 13) == 7000
-    known.hear(TaskUpdate(read(task("t1", metrics={"elapsedMs": 9000}, **settled("completed")))), 20)
-    assert known.elapsed_ms("t1", 99) == 9000
