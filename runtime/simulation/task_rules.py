@@ -27,14 +27,15 @@ def notices(seen: Seen) -> Iterator[str]:
     fork may have the beginning of that in the history that it started with."""
     if seen.crashed or seen.house.disk.refused:
         return
-    courses: dict[tuple[str | None, str], list[str]] = {}
+    courses: dict[tuple[object, str], list[str]] = {}
     for journal, line in seen.house.disk.log:
         if b'"task-completion' in line:
             entry = msgspec.json.decode(line)
             told = entry["details"] if entry["type"] == "custom_message" else entry["data"]
-            course = courses.setdefault((journal.path, told["completionId"]), [])
+            file = journal.path or journal  # those in memory have no other name
+            course = courses.setdefault((file, told["completionId"]), [])
             course.append(entry["customType"].removeprefix("task-completion"))
-    for (path, name), course in courses.items():
+    for (where, name), course in courses.items():
         begins = _COURSE.index(course[0])
         if course != _COURSE[begins : begins + len(course)]:
-            yield f"{name} in {path}: {course}"
+            yield f"{name} in {where if isinstance(where, str) else 'memory'}: {course}"
