@@ -738,7 +738,7 @@ class AgentsAnswer(Struct, frozen=True):
 
 
 class TasksGone(Struct, frozen=True):
-    """This desk died: what was asked of it, or is yet to be, gets no answer from it any more."""
+    """This desk died, or its session did: what it has not heard of by now gets no answer from it."""
 
     desk: Address[TaskDeskMail]
 

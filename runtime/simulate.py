@@ -12,7 +12,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,10 +20,11 @@ from msgspec.structs import replace
 from actors.trace import trace_line
 from runtime.simulation.course import Course, Mix, course_of, read_course, written_course
 from runtime.simulation.coverage import seen_in, table
-from runtime.simulation.house import House, Parts
+from runtime.simulation.house import House
 from runtime.simulation.invariants import violations
 from runtime.simulation.seen import Violation
 from runtime.simulation.shrink import Shrinker
+from runtime.simulation.wired import Parts
 
 if TYPE_CHECKING:
     import argparse
@@ -181,9 +182,9 @@ def _options(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes; all cores without it")
     parser.add_argument(
         "--mix",
-        choices=("mixed", "calm", "crash", "disk"),
+        choices=get_args(Mix),
         default="mixed",
-        help="in some, no, or each seed an exception in a handler, or an append that fails",
+        help="in some, no, or each seed an exception in a handler, or an append that fails; work for subagents in each",
     )
     parser.add_argument("--coverage", action="store_true", help="tell how many seeds saw which command, event, mail")
     parser.add_argument(

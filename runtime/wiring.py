@@ -360,7 +360,7 @@ class House:
         start_agent = partial(self._start_subagent, shared)
         room: dict[TaskKind, Room] = {"agent": Room(running=settings.running_subagents)}
         self._pump("task-sweep", _sweep_logs)
-        read = ChildHistories(self._pump, STAMPS.uuid4).read
+        read = ChildHistories(self._pump, lambda path: read_session(path, STAMPS.uuid4).entries).read
         desk = TaskDesk(
             scope, wait, session, shared.clock, start_shell, start_agent, time.monotonic, room, read_history=read
         )

@@ -185,7 +185,7 @@ class AgentLoop:
                 started.tell(LetGo(reason))
 
     def lose_tasks(self, desk: Address[TaskDeskMail]) -> None:
-        """The owner of tasks died: calls that it never heard of wait in vain."""
+        """The owner of tasks is gone, or has no session: calls that it never heard of wait in vain."""
         for _, _, tool in self._tools.values():
             tool.tell(TasksGone(desk))
 

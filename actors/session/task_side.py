@@ -203,6 +203,7 @@ class TaskSide:
         """The session dies: its tasks go with it."""
         for desk in self._desks():
             desk.tell(CloseTasks(alone=True))
+            self._session.loop.lose_tasks(desk)
 
     def _desks(self) -> list[Child[TaskDeskMail]]:
         """Those that are there, the current one last."""

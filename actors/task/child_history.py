@@ -11,7 +11,7 @@ from msgspec import UnsetType
 
 from actors.base import Address, StartPump
 from actors.mail import HistoryRead, TaskDeskMail
-from actors.session.file import SessionFileError, read_session
+from actors.session.file import SessionFileError
 from actors.session.tree import Entry
 from actors.task.transcript import History, Span, numbered
 from protocol.codec import encode
@@ -19,11 +19,11 @@ from protocol.entries import CustomMessageEntry
 
 
 class ChildHistories:
-    """`uuid4` is for entries of old files, which have no ids."""
+    """`read` gives the entries of a session file. Raises `SessionFileError`, `OSError`."""
 
-    def __init__(self, start_pump: StartPump, uuid4: Callable[[], str]) -> None:
+    def __init__(self, start_pump: StartPump, read: Callable[[str], list[Entry]]) -> None:
         self._start_pump = start_pump
-        self._uuid4 = uuid4
+        self._entries = read
 
     def read(self, number: int, history: History, span: Span, to: Address[TaskDeskMail]) -> None:
         """Ends with `HistoryRead`."""
@@ -32,8 +32,7 @@ class ChildHistories:
     def _read(self, history: History, span: Span) -> tuple[bytes, ...] | None:
         assert history.path is not None
         try:
-            stored = read_session(history.path, self._uuid4)
-            found = numbered(_messages(stored.entries[history.inherited :]), span)
+            found = numbered(_messages(self._entries(history.path)[history.inherited :]), span)
         except (SessionFileError, OSError):
             return None
         except Exception:  # whoever asked must not wait for ever

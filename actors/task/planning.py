@@ -45,7 +45,7 @@ class Planning:
 
 class AgentPlanner:
     """`new_run` gives a name that no other launch has, 8 hex digits; `worktree_root` looks at a working tree, or raises
-    `ToolFailure`."""
+    `ToolFailure`; `is_folder` looks whether there is such a one."""
 
     def __init__(
         self,
@@ -54,12 +54,14 @@ class AgentPlanner:
         change: ChangeAgent,
         worktree_root: Callable[[str], WorktreeRoot],
         new_run: Callable[[], str],
+        is_folder: Callable[[str], bool] = os.path.isdir,
     ) -> None:
         self._start_pump = start_pump
         self._load = load
         self._change = change
         self._worktree_root = worktree_root
         self._new_run = new_run
+        self._is_folder = is_folder
 
     def start(self, request: ToolRequest, call: Address[ToolCallMail]) -> Planning:
         self._start_pump("subagent-plan", lambda: call.tell(self._planned(request)))
@@ -84,7 +86,7 @@ class AgentPlanner:
         assert request.parent is not None
         run, cwd = self._new_run(), _folder(arguments, request.place.cwd)
         root = self._worktree_root(cwd) if arguments.get("worktree") else None
-        return AgentsPlanned(run, plans(arguments, known, request.parent, cwd, run, os.path.isdir, root))
+        return AgentsPlanned(run, plans(arguments, known, request.parent, cwd, run, self._is_folder, root))
 
     def _changed(self, action: Any, arguments: dict[str, Any], cwd: str) -> ToolOutput:
         scope: AgentScope = arguments.get("agentScope") or "both"

@@ -28,6 +28,7 @@ class Client(Pump):
         root: Address[RootMail],
         add_pump: Callable[[Pump, str], None],
         task_ids: Callable[[], list[str]],
+        question: Callable[[int], str],
     ) -> None:
         super().__init__()
         self.window = CountedWindow(1 << 20, 2)
@@ -41,6 +42,7 @@ class Client(Pump):
         self._root = root
         self._add_pump = add_pump
         self._task_ids = task_ids
+        self._question = question
         self._resting = False
 
     def wake(self) -> bool:
@@ -102,7 +104,8 @@ class Client(Pump):
     # -- what references stand for
 
     def _referents(self) -> dict[str, Callable[[int], str]]:
-        return {"file": self._file, "other": self._other, "made": _made, "entry": self._entry, "task": self._task}
+        files = {"file": self._file, "other": self._other, "made": _made}
+        return {**files, "entry": self._entry, "task": self._task, "question": self._question}
 
     def _file(self, number: int) -> str:
         paths = list(self._disk.files)
@@ -112,9 +115,9 @@ class Client(Pump):
         return "/simulated/other/" + self._file(number).rsplit("/", 1)[1]
 
     def _task(self, number: int) -> str:
-        """The last of the tasks, or any."""
+        """One of the last tasks, or any."""
         known = self._task_ids()
-        return known[-1 - number % min(len(known), 1 if number < 60 else len(known))] if known else "task-none"
+        return known[-1 - number % min(len(known), 2 if number < 60 else len(known))] if known else "task-none"
 
     def _entry(self, number: int) -> str:
         """One of the first or the last entries of the journal that was written last, or any."""

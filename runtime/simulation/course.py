@@ -15,9 +15,10 @@ from msgspec import Struct
 
 from runtime.simulation.script import Line, script
 
-Mix = Literal["mixed", "calm", "crash", "disk"]
+Mix = Literal["mixed", "calm", "crash", "disk", "agents"]
 Moment = Literal["before", "after", "inside"]
 
+MOMENTS: tuple[Moment, ...] = ("before", "after", "inside")
 SIGNALS = (15, 15, 1, 2)
 SLOWABLE = (
     "writer",
@@ -35,6 +36,8 @@ SLOWABLE = (
     "process",
     "tasks",
     "task",
+    "agent",
+    "subagent-session",
     "command",
     "stream",
     "tool",
@@ -44,6 +47,8 @@ SLOWABLE = (
     "export",
     "images-pump",
     "compaction",
+    "agent-pump",
+    "child-pump",
     "alarm",
     "client",
 )
@@ -74,7 +79,8 @@ class Reader(Struct, frozen=True, omit_defaults=True):
 
 class Course(Struct, frozen=True, omit_defaults=True):
     """`signals`: the first comes once that many lines are written, the second some steps after it; none: stdin is
-    closed after the last line. `excluded` are mishaps of the world that never happen. `note` is for people."""
+    closed after the last line. `excluded` are mishaps of the world that never happen. `delegates`: the model hands work
+    to subagents, of whom the client has much to say. `note` is for people."""
 
     seed: int
     lines: tuple[Line, ...] = ()
@@ -88,27 +94,33 @@ class Course(Struct, frozen=True, omit_defaults=True):
     excluded: tuple[str, ...] = ()
     order: int | None = None
     choices: dict[int, int] | None = None
+    delegates: bool = False
     note: str = ""
 
 
 def course_of(seed: int, mix: Mix = "mixed") -> Course:
-    """The course of a seed. `mixed`: two seeds in ten have a crash, one a disk that fails."""
+    """The course of a seed. `mixed`: two seeds in ten have a crash, one a disk that fails, and some two hand work to
+    subagents. `agents`: all do, and three in ten have a crash, one a disk that fails."""
     rng = random.Random(seed)
-    struck = {7: "crash", 8: "crash", 9: "disk"}.get(seed % 10, "calm") if mix == "mixed" else mix
+    delegates = mix == "agents" or random.Random(f"{seed} delegates").random() < 0.2
+    struck = {6: "crash", 7: "crash", 8: "crash", 9: "disk"} if mix == "agents" else {7: "crash", 8: "crash", 9: "disk"}
+    fault = struck.get(seed % 10, "calm") if mix in ("mixed", "agents") else mix
     ending = rng.random()
     signals: tuple[int, ...] = (rng.choice(SIGNALS),) if 0.7 < ending <= 0.9 else ()
     if signals and rng.random() < 0.15:
         signals += (rng.choice(SIGNALS),)
+    longer = 4 if delegates else 1
     return Course(
         seed,
-        lines=tuple(script(rng)),
+        lines=tuple(script(rng, delegates)),
         after_lines=rng.randrange(1, 22),
         signals=signals,
         reader=_reader(rng, ending),
-        crash=Crash(rng.randrange(1, 160), rng.choice(("before", "after", "inside"))) if struck == "crash" else None,
-        refusals=Refusals(rng.randrange(1, 30), rng.choice((1, 1, 10_000))) if struck == "disk" else None,
+        crash=Crash(rng.randrange(1, 160 * longer), rng.choice(MOMENTS)) if fault == "crash" else None,
+        refusals=Refusals(rng.randrange(1, 30 * longer), rng.choice((1, 1, 10_000))) if fault == "disk" else None,
         slow=tuple(rng.sample(SLOWABLE, rng.choice((0, 0, 1, 2, 4)))),
         preempting=rng.choice((0.0, 0.1, 0.3)),
+        delegates=delegates,
     )
 
 

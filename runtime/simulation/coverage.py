@@ -22,37 +22,37 @@ NOT_SENT = {
 }
 """Events that the types know and nobody produces, and why."""
 
-_OF_SUBAGENTS = (
-    "AgentProgress",
-    "AgentsAnswer",
-    "AgentsPlanned",
-    "ArtifactsWritten",
-    "ChildOpened",
-    "ChildRefused",
-    "ChildSaid",
-    "DescribeAgents",
-    "LaunchAgents",
-    "StopAgent",
-)
-_OF_QUESTIONS = (
-    "AgentMessaged",
-    "AgentSpoke",
-    "AnswerQuestion",
-    "ContactParent",
-    "IntercomAnswer",
-    "ParentAnswer",
-    "QuestionWithdrawn",
-    "SteerChild",
-    "UseIntercom",
-    "WithdrawContact",
-)
 NOT_TOLD = {
-    **dict.fromkeys(_OF_SUBAGENTS, "the simulated model starts no subagents"),
-    **dict.fromkeys(_OF_QUESTIONS, "simulated subagents ask nothing"),
     **dict.fromkeys(
         ("PauseTasks", "ResumeTasks", "TasksPaused", "TasksResumed"), "no stage of a workflow is there yet"
     ),
+    **dict.fromkeys(
+        (
+            "CloseDoor",
+            "DoorClosed",
+            "DoorRefused",
+            "EndVisit",
+            "FaceSession",
+            "LoseSession",
+            "SeeOut",
+            "SessionDescribed",
+            "SessionLeft",
+            "ShowSession",
+            "Visit",
+            "VisitorAnswered",
+            "VisitorBytes",
+            "VisitorCame",
+            "VisitorCommand",
+            "VisitorEnded",
+            "VisitorGone",
+            "VisitorRead",
+            "VisitorTold",
+        ),
+        "the simulated program has no socket for an inspector",
+    ),
     "TaskOverLimit": "told after 5 GiB of output",
+    "HistoryRead": "told of a transcript that is longer than what is kept in memory",
+    "QuestionWithdrawn": "told when a call dies while it asks, which one seed in ten thousand meets",
     "PromptEnded": "told to OneShot, which stands in Intake's place where nobody drives the program",
     "ExtensionFailed": "the same",
 }

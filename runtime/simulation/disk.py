@@ -21,6 +21,7 @@ from actors.session.journal import JournalError, SessionInUse
 from actors.session.naming import iso_time
 from actors.session.reading import NotASession, header_head
 from actors.session.tree import Entry
+from actors.task.checkout import Changes
 from protocol.codec import encode
 from protocol.entry_head import SessionHeader, read_entry
 from runtime.simulation.chances import Chances, Dice
@@ -33,14 +34,19 @@ CWD = "/simulated/work"
 
 
 class Disk:
-    """`refused` counts the appends that failed; the `refuse_at`-th append and `refusals - 1` after it do."""
+    """`refused` counts the appends that failed; the `refuse_at`-th append and `refusals - 1` after it do. What the
+    sessions of subagents append is in a log of its own. `ids` counts those that were made for its files."""
 
     def __init__(self, stamps: Stamps, in_memory: bool, refuse_at: int = 0, refusals: int = 1) -> None:
         self.files: dict[str, list[bytes]] = {}
         self.log: list[tuple[SimulatedJournal, bytes]] = []
+        self.child_log: list[tuple[SimulatedJournal, bytes]] = []
+        self.children: list[SimulatedJournal] = []
+        self.checkouts: list[SimulatedCheckout] = []
         self.in_memory = in_memory
         self.refused = 0
-        self._stamps = stamps
+        self.ids = 0
+        self.stamps = stamps
         self._open: set[str] = set()
         self._appends = 0
         self._refusing = range(refuse_at, refuse_at + refusals) if refuse_at else range(0)
@@ -65,14 +71,26 @@ class Disk:
         self._open.discard(path)
 
     def new(self, path: str | None = None, parent: str | None = None) -> OpenedSession:
-        session_id = self._stamps.uuid7()
-        header = encode(
-            SessionHeader(
-                id=session_id, timestamp=iso_time(self._stamps.now()), cwd=CWD, parent_session=parent or UNSET
-            )
-        )
+        session_id, header = self._header(parent)
         path = None if self.in_memory else path or f"{DIRECTORY}/{session_id}.jsonl"
-        return OpenedSession(header_head(header), [], SimulatedJournal(self, path, header))
+        return OpenedSession(header_head(header), [], SimulatedJournal(self, path, header, self.log))
+
+    def new_child(self, folder: str | None, parent: str | None) -> OpenedSession:
+        """The session of a subagent; without a folder it is in memory."""
+        session_id, header = self._header(parent)
+        path = None if folder is None else f"{folder}/{session_id}.jsonl"
+        journal = SimulatedJournal(self, path, header, self.child_log)
+        self.children.append(journal)
+        return OpenedSession(header_head(header), [], journal)
+
+    def check_out(self, folder: str) -> SimulatedCheckout:
+        """A worktree for a subagent."""
+        self.checkouts.append(SimulatedCheckout(folder))
+        return self.checkouts[-1]
+
+    def _header(self, parent: str | None) -> tuple[str, bytes]:
+        session_id, now = self.stamps.uuid7(), iso_time(self.stamps.now())
+        return session_id, encode(SessionHeader(id=session_id, timestamp=now, cwd=CWD, parent_session=parent or UNSET))
 
     def opened(self, path: str) -> OpenedSession:
         """Raises `SessionFileError`, `SessionInUse`."""
@@ -80,9 +98,9 @@ class Disk:
             return self.new(path)
         header, entries = self.read(path)
         if self.in_memory:
-            return OpenedSession(header, entries, SimulatedJournal(self, None, b""))
+            return OpenedSession(header, entries, SimulatedJournal(self, None, b"", self.log))
         self.lock(path)
-        journal = SimulatedJournal(self, path, b"")
+        journal = SimulatedJournal(self, path, b"", self.log)
         journal.exists_on_disk = True
         return OpenedSession(header, entries, journal)
 
@@ -101,19 +119,32 @@ class Disk:
         return OpenedSession(header, entries, opened.journal)
 
 
+class SimulatedCheckout:
+    """A worktree. `finishes` counts how often it was looked at and put away."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self.finishes = 0
+
+    def finish(self) -> Changes:
+        self.finishes += 1
+        return Changes("simulated changes")
+
+
 class SimulatedJournal:
     """Begins its file with the first message, holds its lock until it is closed, and refuses what comes after."""
 
-    def __init__(self, disk: Disk, path: str | None, header: bytes) -> None:
+    def __init__(self, disk: Disk, path: str | None, header: bytes, log: list[tuple[SimulatedJournal, bytes]]) -> None:
         self.path = path
         self.exists_on_disk = False
         self._disk = disk
+        self._log = log
         self._waiting = [header] if header else []
         self.closed = False
 
     def append(self, line: bytes) -> None:
         self._store((line,))
-        self._disk.log.append((self, line))
+        self._log.append((self, line))
 
     def append_all(self, lines: Sequence[bytes]) -> None:
         self._store(lines)

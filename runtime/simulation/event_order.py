@@ -159,7 +159,7 @@ class Order:
         self._open_message = record["message"]["role"]
         self._deltas.clear()
         if self._in_run and self._cycles > self._accepted:
-            self._accepted += is_notice  # which asks for a run as a prompt does
+            self._accepted += is_notice or _is_unwritten(record["message"])  # both ask for a run as a prompt does
         return "nobody asked for a run" if self._in_run and self._cycles > self._accepted else None
 
     def _message_update(self, record: dict[str, Any], _: int) -> str | None:
@@ -185,7 +185,7 @@ class Order:
         return self._unwritten(message, journaled)
 
     def _unwritten(self, message: Any, journaled: int) -> str | None:
-        if message["role"] == "assistant" and "Session append failed" in message.get("errorMessage", ""):
+        if _is_unwritten(message):
             return None
         if self._journal.get(_identity(message), journaled) >= journaled:
             return "the message was told before it was journaled"
@@ -251,6 +251,11 @@ def _text(message: dict[str, Any]) -> str:
     if message["role"] != "user":
         return ""
     return "".join(block.get("text", "") for block in message["content"])
+
+
+def _is_unwritten(message: dict[str, Any]) -> bool:
+    """The end of a run whose message was refused by the disk: that of a prompt, or a notice."""
+    return message["role"] == "assistant" and "Session append failed" in message.get("errorMessage", "")
 
 
 def _journaled(seen: Seen) -> dict[bytes, int]:

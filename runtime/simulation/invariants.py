@@ -3,7 +3,7 @@
 `violations` looks at a house that has been played: the bytes on stdout against the lines that the client wrote, the
 journals, the commands that ran, and the mail. Each violation is one sentence. A crash, a failing disk or a client that
 left excuses some things; the docstring of each check says which. The checks of one subject stand in a module of their
-own (`response_rules`, `shell_rules`, `task_rules`, `queue_rules`, `event_order`).
+own (`response_rules`, `shell_rules`, `task_rules`, `agent_rules`, `queue_rules`, `event_order`).
 """
 
 from __future__ import annotations
@@ -13,27 +13,36 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from actors.mail import (
+    AgentsAnswer,
+    AnswerQuestion,
     BashRecorded,
     CancelCall,
     CancelShell,
     CancelTool,
     HideOutput,
+    IntercomAnswer,
     LetGo,
     MutationGranted,
     NewHome,
     NoMoreCommands,
+    ParentAnswer,
     Retire,
+    SteerChild,
+    StopAgent,
     StopCommand,
     StreamBytes,
     StreamEnded,
     StreamHead,
     TaskAnswer,
+    TasksGone,
     Tick,
     ToolReturned,
     ToolUpdated,
     TraceGone,
+    WithdrawContact,
 )
 from actors.session.actor import Session
+from runtime.simulation.agent_rules import apart, children, childs_calls, room
 from runtime.simulation.event_order import event_order
 from runtime.simulation.house import House
 from runtime.simulation.queue_rules import prompts, queue
@@ -41,7 +50,7 @@ from runtime.simulation.response_rules import lanes, responses, told_after_writt
 from runtime.simulation.script import SECRET
 from runtime.simulation.seen import Seen, Violation
 from runtime.simulation.shell_rules import deltas, interrupts, recorded
-from runtime.simulation.task_rules import notices, tasks
+from runtime.simulation.task_rules import notices, settlements, tasks, waits
 
 TOO_LATE = frozenset(
     (
@@ -56,6 +65,14 @@ TOO_LATE = frozenset(
         LetGo,
         TaskAnswer,
         TraceGone,
+        AgentsAnswer,
+        TasksGone,
+        ParentAnswer,
+        IntercomAnswer,
+        WithdrawContact,
+        AnswerQuestion,
+        SteerChild,
+        StopAgent,
         StopCommand,
         HideOutput,
         MutationGranted,
@@ -193,7 +210,13 @@ CHECKS: tuple[Callable[[Seen], Iterator[str]], ...] = (
     told_after_written,
     deltas,
     tasks,
+    settlements,
+    waits,
     notices,
+    room,
+    children,
+    apart,
+    childs_calls,
     recorded,
     interrupts,
     queue,

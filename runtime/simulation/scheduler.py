@@ -257,6 +257,6 @@ class Scheduler:
 
 def kind_of(name: str) -> str:
     """The name of an actor or pump without what tells it from others of its kind."""
-    if name.startswith(("task-", "tasks-")):
+    if name.startswith(("task-", "tasks-", "agent-task-")):
         return name.partition("-")[0]
     return name.rstrip("0123456789").rstrip("-")

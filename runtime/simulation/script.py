@@ -74,53 +74,54 @@ _ABOUT_TASKS = (
 )
 _SPOKEN = (*(("{}",) * 8), "{}" + "\nand a line" * 30, "/skill:here {}", "/skill:nobody@home {}", "/template {}")
 
-# kind: how often, for the temperaments chatty, shell, restless, mixed and settling
-_WEIGHTS: dict[str, tuple[int, int, int, int, int]] = {
-    "prompt": (8, 3, 4, 5, 8),
-    "prompt_steer": (3, 1, 1, 2, 1),
-    "prompt_follow_up": (3, 1, 1, 2, 1),
-    "steer": (6, 1, 2, 3, 1),
-    "follow_up": (6, 1, 2, 3, 1),
-    "abort": (4, 1, 2, 2, 1),
-    "abort_retry": (2, 0, 1, 2, 1),
-    "clear_queue": (2, 0, 1, 1, 0),
-    "pause_queued_messages": (2, 0, 1, 1, 0),
-    "resume_queued_messages": (2, 0, 1, 1, 0),
-    "mode": (2, 0, 1, 1, 1),
-    "bash": (2, 10, 4, 4, 1),
-    "abort_bash": (1, 4, 1, 2, 0),
-    "tasks": (2, 1, 1, 4, 4),
-    "new_session": (1, 2, 3, 1, 1),
-    "switch_session": (1, 2, 6, 2, 1),
-    "fork": (0, 1, 2, 1, 0),
-    "clone": (0, 1, 2, 1, 0),
-    "import_session": (0, 1, 2, 1, 0),
-    "export_html": (0, 0, 1, 1, 1),
-    "reload": (1, 0, 1, 1, 1),
-    "reads": (2, 2, 2, 3, 3),
-    "tree": (1, 1, 2, 3, 8),
-    "name": (1, 0, 1, 1, 1),
-    "model": (1, 0, 1, 2, 4),
-    "thinking": (1, 0, 1, 1, 3),
-    "switches": (1, 0, 1, 1, 2),
-    "credentials": (1, 1, 1, 2, 4),
-    "compaction": (1, 0, 2, 2, 3),
-    "broken": (1, 1, 1, 1, 1),
-    "big": (0, 0, 0, 1, 0),
-    "extension_ui_response": (0, 0, 0, 1, 0),
+# kind: how often, for the temperaments chatty, shell, restless, mixed, settling and delegating
+_WEIGHTS: dict[str, tuple[int, int, int, int, int, int]] = {
+    "prompt": (8, 3, 4, 5, 8, 10),
+    "prompt_steer": (3, 1, 1, 2, 1, 3),
+    "prompt_follow_up": (3, 1, 1, 2, 1, 1),
+    "steer": (6, 1, 2, 3, 1, 4),
+    "follow_up": (6, 1, 2, 3, 1, 1),
+    "abort": (4, 1, 2, 2, 1, 4),
+    "abort_retry": (2, 0, 1, 2, 1, 1),
+    "clear_queue": (2, 0, 1, 1, 0, 0),
+    "pause_queued_messages": (2, 0, 1, 1, 0, 1),
+    "resume_queued_messages": (2, 0, 1, 1, 0, 1),
+    "mode": (2, 0, 1, 1, 1, 0),
+    "bash": (2, 10, 4, 4, 1, 1),
+    "abort_bash": (1, 4, 1, 2, 0, 0),
+    "tasks": (2, 1, 1, 4, 4, 16),
+    "new_session": (1, 2, 3, 1, 1, 1),
+    "switch_session": (1, 2, 6, 2, 1, 3),
+    "fork": (0, 1, 2, 1, 0, 1),
+    "clone": (0, 1, 2, 1, 0, 1),
+    "import_session": (0, 1, 2, 1, 0, 1),
+    "export_html": (0, 0, 1, 1, 1, 0),
+    "reload": (1, 0, 1, 1, 1, 1),
+    "reads": (2, 2, 2, 3, 3, 2),
+    "tree": (1, 1, 2, 3, 8, 1),
+    "name": (1, 0, 1, 1, 1, 0),
+    "model": (1, 0, 1, 2, 4, 1),
+    "thinking": (1, 0, 1, 1, 3, 0),
+    "switches": (1, 0, 1, 1, 2, 0),
+    "credentials": (1, 1, 1, 2, 4, 1),
+    "compaction": (1, 0, 2, 2, 3, 1),
+    "broken": (1, 1, 1, 1, 1, 0),
+    "big": (0, 0, 0, 1, 0, 0),
+    "extension_ui_response": (0, 0, 0, 1, 0, 0),
 }
 _KINDS = tuple(_WEIGHTS)
-_SETTLING = 4
+_SETTLING, _DELEGATING = 4, 5
+_WATCHING = (10, 30, 100, UNTIL_QUIET)
 _HASTY = (0, 0, 0, 3, 20, UNTIL_QUIET)
 _PATIENT = (0, 3, 20, UNTIL_QUIET, UNTIL_QUIET, UNTIL_QUIET)
 
 
-def script(rng: random.Random) -> Iterator[Line]:
-    """The lines of one client."""
-    said = Sayings(rng)
-    for _ in range(rng.randrange(FEWEST, MOST)):
+def script(rng: random.Random, delegates: bool = False) -> Iterator[Line]:
+    """The lines of one client. `delegates`: its agent hands work to others."""
+    said = Sayings(rng, delegates)
+    for number in range(rng.randrange(FEWEST, MOST // 2 if delegates else MOST)):
         text = said.line()
-        joined = rng.random() < 0.4
+        joined = rng.random() < 0.4 and not (delegates and number == 0)
         cut = 1.0 if rng.random() < 0.66 else rng.random()
         yield Line(text, 0 if joined else rng.choice(said.pauses), joined, round(cut, 2))
 
@@ -128,11 +129,14 @@ def script(rng: random.Random) -> Iterator[Line]:
 class Sayings:
     """One client's choice of words."""
 
-    def __init__(self, rng: random.Random) -> None:
+    def __init__(self, rng: random.Random, delegates: bool) -> None:
         self._rng = rng
-        temperament = rng.randrange(5)
-        self.pauses = _PATIENT if temperament == _SETTLING else _HASTY
+        temperament = _DELEGATING if delegates else rng.randrange(_DELEGATING)
+        self.pauses: tuple[int, ...] = _PATIENT if temperament == _SETTLING else _HASTY
+        if delegates and rng.random() < 0.7:
+            self.pauses = _WATCHING
         self._weights = [weights[temperament] for weights in _WEIGHTS.values()]
+        self._delegates = delegates
         self._said = 0
         self._bash_ids: list[str] = []
         self._makers: dict[str, Callable[[], dict[str, Any]]] = {
@@ -164,6 +168,7 @@ class Sayings:
 
     def line(self) -> str:
         kind = self._rng.choices(_KINDS, self._weights)[0]
+        kind = "prompt" if self._delegates and self._said == 0 else kind
         if kind == "broken":
             return self._rng.choice(_BROKEN)
         self._said += 1
@@ -217,10 +222,17 @@ class Sayings:
         if kind == "get_tasks":
             return {"type": kind}
         if kind == "set_task_subscription":
-            return {"type": kind, "enabled": self._rng.random() < 0.8}
+            told: dict[str, Any] = {"type": kind, "enabled": self._rng.random() < 0.8}
+            if self._delegates and self._rng.random() < 0.5:
+                told["transcript"] = f"@task:{self._rng.randrange(100)}"
+            return told
         command: dict[str, Any] = {"type": kind, "taskId": f"@task:{self._rng.randrange(100)}"}
         if kind == "send_task_input":
             command["input"] = "typed"
+            if self._delegates and self._rng.random() < 0.3:
+                command["requestId"] = f"@question:{self._rng.randrange(100)}"
+        if kind == "get_task" and self._delegates and self._rng.random() < 0.6:
+            command["transcript"] = self._rng.choice(({}, {"limit": 1}, {"before": 1}))
         if kind == "wait_task" and self._rng.random() < 0.7:
             command["budgetMs"] = self._rng.choice((0, 50))
         return command

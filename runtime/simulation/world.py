@@ -6,13 +6,16 @@ where the real one would block: at a full window, or in a command that runs unti
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from actors.base import Address
 from actors.mail import (
+    LeftBehind,
     ModelCallMail,
     ModelRequest,
+    ShellDeskMail,
     ShellExited,
     ShellMail,
     ShellOutput,
@@ -24,9 +27,9 @@ from actors.mail import (
     Woke,
 )
 from actors.session.turn import failure
-from actors.tool.table import Tool, ToolContext, ToolOutput, text_output
+from actors.tool.table import Tool, ToolContext, ToolOutput, builtin_tools, text_output
 from runtime.simulation.chances import Chances, Dice
-from runtime.simulation.model_server import SimulatedStream
+from runtime.simulation.model_server import Role, SimulatedStream
 from runtime.simulation.pumps import SMALL_WINDOW, CountedWindow, Once, Pump
 from runtime.simulation.scheduler import Scheduler
 
@@ -87,21 +90,45 @@ class SimulatedProcess(Pump):
         self.swept = True
 
 
+class SimulatedRemains:
+    """What a command of a subagent left in the background."""
+
+    def __init__(self) -> None:
+        self.swept = False
+
+    def close(self) -> bool:
+        return not self.swept
+
+    def kill_group_leftovers(self) -> None:
+        self.swept = True
+
+
 # ---- tools -------------------------------------------------------------------------------------------------------
 
 
 class SimulatedTool(Pump):
-    """Reports some progress and returns, or works until it is cancelled."""
+    """Reports some progress and returns, or works until it is cancelled. With `shells` it may leave something behind,
+    and tells so."""
 
-    def __init__(self, request: ToolRequest, call: Address[ToolCallMail], dice: Dice) -> None:
+    def __init__(
+        self,
+        request: ToolRequest,
+        call: Address[ToolCallMail],
+        dice: Dice,
+        shells: Address[ShellDeskMail] | None = None,
+    ) -> None:
         super().__init__()
         self.name = request.tool.name
+        self.remains: SimulatedRemains | None = None
         self._call = call
+        self._shells = shells
         self.cancelled = False
         self._hangs = dice.strikes("tool: works until it is cancelled", 0.15)
         self._updates = dice.choice((1, 2)) if dice.strikes("tool: reports progress", 0.5) else 0
         self._ends = dice.strikes("tool: ends the run", 0.1)
         self._fails = dice.strikes("tool: fails", 0.15)
+        runs_commands = shells is not None and self.name == "bash"
+        self._leaves = runs_commands and dice.strikes("agent: a command leaves something behind", 0.2)
 
     def _run(self) -> Iterator[bool]:
         for number in range(self._updates):
@@ -109,6 +136,9 @@ class SimulatedTool(Pump):
             yield True
         while self._hangs and not self.cancelled:
             yield False
+        if self._leaves and self._shells is not None:
+            self.remains = SimulatedRemains()
+            self._shells.tell(LeftBehind(self.remains))
         self._call.tell(ToolReturned(self._output()))
 
     def _output(self) -> ToolOutput:
@@ -118,6 +148,9 @@ class SimulatedTool(Pump):
 
     def cancel(self) -> None:
         self.cancelled = True
+
+
+_BUILTIN = builtin_tools()
 
 
 def _never_run(context: ToolContext, arguments: dict[str, Any]) -> ToolOutput:
@@ -141,6 +174,8 @@ def simulated_tools() -> dict[str, Tool]:
         "write": Tool("write", "", "", schema, _never_run, _path_of),
         "bash": Tool("bash", "", "", free, _never_run, _no_path, owned=True),
         "kill": Tool("kill", "", "", free, _never_run, _no_path, owned=True),
+        "subagent": _BUILTIN["subagent"],
+        "intercom": _BUILTIN["intercom"],
         "alone": Tool("alone", "", "", free, _never_run, _no_path, parallel=False),
     }
 
@@ -148,20 +183,26 @@ def simulated_tools() -> dict[str, Tool]:
 # ---- time --------------------------------------------------------------------------------------------------------
 
 
+MOST_EARLY = 60
+
+
 class Alarm:
     """The earliest deadline comes when nothing else can move. With `early` it may also come sooner, as if the others
-    had been slow; not while the program ends, whose deadline would then pass."""
+    had been slow; not while the program ends, whose deadline would then pass, and only so often: a clock that is set
+    again each time it rings would leave the others no rest."""
 
     def __init__(self, early: Callable[[Pump], None] | None, is_running: Callable[[], bool]) -> None:
         self.now = 0.0
         self._early = early
+        self._early_left = MOST_EARLY
         self._is_running = is_running
         self._at: float | None = None
         self._to: Address[Woke] | None = None
 
     def set(self, at: float, to: Address[Woke]) -> None:
         self._at, self._to = at, to
-        if self._early is not None:
+        if self._early is not None and self._early_left > 0:
+            self._early_left -= 1
             self._early(Once(self._ring_early))
 
     def ring(self) -> bool:
@@ -185,6 +226,7 @@ class World:
         self.processes: list[SimulatedProcess] = []
         self.streams: list[SimulatedStream] = []
         self.tools: list[SimulatedTool] = []
+        self._counts: Counter[str] = Counter()
 
     def start_process(self, plan: ShellPlan, shell: Address[ShellMail], home: Any) -> SimulatedProcess:
         """`home` is the journal of the session that the request began in."""
@@ -193,20 +235,43 @@ class World:
         self._scheduler.add_pump(process, "process")
         return process
 
-    def start_tool(self, request: ToolRequest, call: Address[ToolCallMail]) -> SimulatedTool:
-        tool = SimulatedTool(request, call, self._chances.dice(f"tool {len(self.tools)}"))
+    def start_tool(
+        self,
+        request: ToolRequest,
+        call: Address[ToolCallMail],
+        whose: str = "",
+        shells: Address[ShellDeskMail] | None = None,
+    ) -> SimulatedTool:
+        """`whose`: of one subagent's, or of no subagent's."""
+        tool = SimulatedTool(request, call, self._chances.dice(f"{whose}tool {self._count(whose + 'tool')}"), shells)
         self.tools.append(tool)
         self._scheduler.add_pump(tool, "tool")
         return tool
 
-    def open_stream(self, request: ModelRequest, call: Address[ModelCallMail]) -> SimulatedStream:
-        stream = SimulatedStream(len(self.streams), request, call, self._chances.dice(f"stream {len(self.streams)}"))
+    def open_stream(
+        self,
+        request: ModelRequest,
+        call: Address[ModelCallMail],
+        role: Role = "plain",
+        whose: str = "",
+        task_of: Callable[[str, int], str] = lambda kind, number: "task-of-another",
+    ) -> SimulatedStream:
+        dice = self._chances.dice(f"{whose}stream {self._count(whose + 'stream')}")
+        stream = SimulatedStream(len(self.streams), request, call, dice, role, task_of)
         self.streams.append(stream)
         self._scheduler.add_pump(stream, "stream")
         return stream
+
+    def _count(self, things: str) -> int:
+        """How many there were before."""
+        self._counts[things] += 1
+        return self._counts[things] - 1
 
     def sweep(self) -> None:
         """The program ends at once: every process below it is killed."""
         for process in self.processes:
             process.kill()
             process.kill_group_leftovers()
+        for tool in self.tools:
+            if tool.remains is not None:
+                tool.remains.kill_group_leftovers()

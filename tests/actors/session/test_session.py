@@ -22,6 +22,7 @@ from actors.mail import (
     BecomeCurrent,
     CancelCall,
     CancelTool,
+    CloseTasks,
     Commands,
     DescribeFork,
     ForkReady,
@@ -740,9 +741,11 @@ def test_the_last_words_of_a_session_end_its_request_its_tools_and_its_tasks(ben
     bench.prompt()
     bench.session.last_words([])
     assert bench.calls[-1].drain() == [CancelCall()]
+    desk: Any = bench.session.tasks.owner()
     bench.reply("read", "slow")
     bench.session.last_words([])
-    assert [probe.drain() for _, probe in bench.tools] == [[CancelTool()], [CancelTool()]]
+    assert [probe.drain() for _, probe in bench.tools] == [[CancelTool(), TasksGone(desk)]] * 2
+    assert desk.drain() == [CloseTasks(alone=True)]
 
 
 def test_calls_that_the_dead_owner_of_tasks_never_heard_of_are_told(bench: Bench) -> None:

@@ -8,12 +8,18 @@ import msgspec
 
 from actors.intake import Intake
 from actors.mail import (
+    ChildSaid,
+    CloseTasks,
     Commands,
+    DescribeAgents,
     Enqueue,
     QueueMail,
     SavePreference,
     ShellDeskMail,
     ShellMail,
+    SubagentMail,
+    TaskChanged,
+    TaskDeskMail,
     Ticket,
     Write,
 )
@@ -24,8 +30,12 @@ from actors.session.desk import SessionDesk
 from actors.session.queue import Queue
 from actors.shell.actor import Shell
 from actors.shell.desk import ShellDesk
+from actors.task.desk import TaskDesk
+from actors.task.subagent import Subagent
 from actors.writer import Writer
 from protocol import commands as c
+from protocol.tasks import Cancelling
+from runtime.simulation.model_server import CHILDS_THOUGHT
 
 # ---- shells ------------------------------------------------------------------------------------------------------
 
@@ -272,6 +282,83 @@ class Stuck(SessionDesk):
 
     def _tell_closed(self) -> None:
         pass
+
+
+class Resultless(Session):
+    """Does not journal what tools return, as a subagent's session."""
+
+    def begin(self) -> None:
+        super().begin()
+        said = self.history.say
+
+        def say(message: Any) -> None:
+            if self.key == 0 and type(message.message).__name__ == "ToolResultMessage":
+                self.history.messages.append(_context(message))
+            else:
+                said(message)
+
+        self.history.say = say  # type: ignore[method-assign]
+
+
+# ---- tasks -------------------------------------------------------------------------------------------------------
+
+
+class Recausing(TaskDesk):
+    """Keeps the last cause for which a task was stopped."""
+
+    def receive(self, mail: TaskDeskMail) -> None:
+        super().receive(mail)
+        for task in self._owner.tasks if isinstance(mail, CloseTasks) else ():
+            if task.phase == "cancelling":
+                task.execution = Cancelling("shutdown")
+                self._session.tell(TaskChanged(task.record()))
+
+
+class Insisting(TaskDesk):
+    """Answers calls twice."""
+
+    def begin(self) -> None:
+        super().begin()
+        tell = self._tools._tell
+
+        def twice(call: Any, answer: Any) -> None:
+            call.tell(answer)
+            tell(call, answer)
+
+        self._tools._tell = twice  # type: ignore[method-assign]
+
+
+class Speechless(TaskDesk):
+    """Tells nobody what agents there are."""
+
+    def receive(self, mail: TaskDeskMail) -> None:
+        if not isinstance(mail, DescribeAgents):
+            super().receive(mail)
+
+
+class Roomy(TaskDesk):
+    """Lets any number run."""
+
+    def begin(self) -> None:
+        self._owner._places._room = {}
+        super().begin()
+
+
+class Unclosing(Subagent):
+    """Leaves its child's file open."""
+
+    def _close_file(self) -> None:
+        self._opened = None
+        super()._close_file()
+
+
+class ThinkingAloud(Subagent):
+    """Answers with what its child thinks."""
+
+    def receive(self, mail: SubagentMail) -> None:
+        super().receive(mail)
+        if isinstance(mail, ChildSaid) and CHILDS_THOUGHT in str(mail):
+            self._log.text = CHILDS_THOUGHT
 
 
 # ---- others ------------------------------------------------------------------------------------------------------

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from runtime.simulate import failures
-from runtime.simulation.house import Parts
+from runtime.simulation.course import Mix
 from runtime.simulation.invariants import CHECKS
+from runtime.simulation.wired import Parts
 from tests.runtime.simulation import broken_actors as b
 
 BROKEN = [
@@ -38,16 +39,27 @@ BROKEN = [
     ("acks", "never acknowledged", "writer", b.Ackless),
     ("files", "which is not there", "session", b.Rootless),
     ("tasks", "outlives the program", "session", b.Abandoning),
-    ("notices", "-intent", "session", b.Repeating),
+    ("notices", "intent", "session", b.Repeating),
+    ("settlements", "was stopped for one cause and then for another", "task_desk", b.Recausing),
+    ("waits", "was answered", "task_desk", b.Insisting),
+    ("waits", "was never answered", "task_desk", b.Speechless),
+    ("room", "run at once when", "task_desk", b.Roomy),
+    ("children", "the file of a subagent is open", "subagent", b.Unclosing),
+    ("apart", "a child's thought", "subagent", b.ThinkingAloud),
+    ("childs_calls", "has no result", "session", b.Resultless),
     ("secrets", "a credential was written to stderr", "session", b.Talkative),
 ]
+
+
+OF_AGENTS = ("settlements", "waits", "room", "children", "apart", "childs_calls")
 
 
 @pytest.mark.parametrize(("rule", "complaint", "part", "broken"), BROKEN)
 def test_a_broken_actor_is_caught(rule: str, complaint: str, part: str, broken: Any) -> None:
     parts = Parts()
     setattr(parts, part, broken)
-    found = (one for played in failures(range(400), "calm", parts) for one in played.violations)
+    mix: Mix = "agents" if rule in OF_AGENTS else "calm"
+    found = (one for played in failures(range(400), mix, parts) for one in played.violations)
     assert next((True for one in found if one.rule == rule and complaint in one.text), False)
 
 
