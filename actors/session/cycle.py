@@ -73,6 +73,7 @@ class PromptCycle:
     def go_on(self, run: Run | None) -> None:
         """What the client wants next: a compaction that it asked for, then what an abort swallowed, then the queue."""
         session = self._session
+        self.answer_aborts()
         swallowed = self._swallowed_message()
         if session.leaving:
             self._settle()
@@ -173,7 +174,6 @@ class PromptCycle:
         if cancelled is None:
             return False
         self._session.outbox.event(cancelled)
-        self.answer_aborts()
         self.go_on(None)
         return True
 
