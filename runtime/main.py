@@ -18,6 +18,11 @@ SWITCH_INTERVAL_S = 0.0005
 """At the default of 5 ms one busy pure-Python thread delays a chain of four actors by 15 ms."""
 
 
+GARBAGE = 10_000
+"""Objects that are made before Python looks for cycles among them; we make few. At the default of 700 it looked
+nine times while a first prompt loads what speaks HTTP."""
+
+
 SUBCOMMANDS = {
     "agents": "runtime.agent_list",
     "auth": "runtime.auth_command",
@@ -142,6 +147,7 @@ def _run(startup: Startup, trace: TraceFile | None, plan: OneShotPlan | None) ->
     house.start(address, root, sink)
     _listen(address)
     gc.freeze()  # what lives as long as the process need not be looked at ever again
+    gc.set_threshold(GARBAGE)
     gc.enable()
     while root.phase != "over":
         try:

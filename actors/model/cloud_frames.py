@@ -12,7 +12,6 @@ from typing import Any
 from actors.model.cloud_packages import imported
 from actors.model.transport_contract import TransportError
 
-CONTENT_TYPE = "application/vnd.amazon.eventstream"
 _LEAST, _MOST = 16, 32 * 1024 * 1024
 
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from actors.model.cloud_ambient import BEDROCK, VERTEX
 from actors.model.cloud_aws import AwsCredentials, region_of
-from actors.model.cloud_frames import CONTENT_TYPE, FrameDecoder
+from actors.model.cloud_frames import FrameDecoder
 from actors.model.cloud_google import GoogleTokens
 from actors.model.cloud_signing import (
     signed_for_azure,
@@ -22,7 +22,7 @@ from actors.model.cloud_signing import (
     vertex_location,
     vertex_project,
 )
-from actors.model.redacted_answer import RedactedAnswer
+from actors.model.redacted_answer import FRAMES, RedactedAnswer
 from actors.model.redaction import Redaction, secrets_in
 from actors.model.transport_contract import TransportError
 
@@ -89,7 +89,7 @@ class _Answer:
 
     def on_head(self, status: int, headers: Mapping[str, str]) -> None:
         self.status = status
-        if status < 400 and headers.get("content-type", "").startswith(CONTENT_TYPE):
+        if status < 400 and headers.get("content-type", "").startswith(FRAMES):
             self._frames = FrameDecoder()
             headers = {**headers, "content-type": "text/event-stream"}
         self._on_head(status, headers)

@@ -12,8 +12,6 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from actors.model.cloud_frames import CONTENT_TYPE as FRAMES
-from actors.model.partial_json import decode_event
 from actors.model.prompt import encode_body
 from actors.model.sse import SseDecoder
 
@@ -22,7 +20,8 @@ if TYPE_CHECKING:
     from actors.model.transport_contract import Abort
 
 _BLANK_LINES = (b"\n\n", b"\n\r\n", b"\r\r")
-_EVENT = re.compile(rb"(?s).+?(?:(?>\r\n|\r|\n){2}|\Z)")
+FRAMES = "application/vnd.amazon.eventstream"
+_EVENT = rb"(?s).+?(?:(?>\r\n|\r|\n){2}|\Z)"
 # Where the dialects' readers take error texts from, in an event and in what it wraps.
 _FAULTS = ("error", "finish_reason", "incomplete_details", "status", "stop_details", "stop_reason")
 
@@ -76,12 +75,14 @@ class RedactedAnswer:
         data = bytes(self._held[:size])
         del self._held[:size]
         if data and self._redaction.may_be_in(data):
-            data = b"".join(map(self._cleaned, _EVENT.findall(data)))
+            data = b"".join(map(self._cleaned, re.findall(_EVENT, data)))
         if data:
             self._tell_bytes(data)
 
     def _cleaned(self, event: bytes) -> bytes:
         """Rare: hardly an event holds a secret."""
+        from actors.model.partial_json import decode_event
+
         decoder = SseDecoder()
         told = [*decoder.feed(event), *decoder.end()]
         if not told or not self._redaction.may_be_in(event):

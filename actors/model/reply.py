@@ -7,11 +7,10 @@ raise. `message` is a value: it is replaced and never changed, so it may be hand
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec.structs import replace
 
-from actors.model.partial_json import parse_arguments
 from actors.model.pricing import priced
 from actors.model.prompt import mend_text
 from actors.model.sse import SseDecoder, SseEvent
@@ -37,6 +36,9 @@ from protocol.messages import (
     Usage,
 )
 from protocol.model import Model
+
+if TYPE_CHECKING:
+    pass
 
 Events = list[AssistantMessageEvent]
 
@@ -196,7 +198,11 @@ class Reply:
             return replace(block, text=block.text + text)
         if isinstance(block, ThinkingContent):
             return replace(block, thinking=block.thinking + text)
-        return replace(block, arguments=parse_arguments(text)) if text else block
+        if not text:
+            return block
+        from actors.model.partial_json import parse_arguments
+
+        return replace(block, arguments=parse_arguments(text))
 
     def _settled(self, stop: StopReason, error: str | None) -> AssistantMessage:
         for index in sorted(self._pieces):

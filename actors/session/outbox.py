@@ -36,9 +36,12 @@ class Outbox:
 
     def accepted(self, ticket: Ticket, disposition: Disposition) -> None:
         """A prompt, steering message or follow-up was taken; how, is told to clients of pi alone."""
+        if not self._pi_compat:
+            self.ok(ticket)
+            return
         from protocol.responses import Accepted
 
-        self.ok(ticket, Accepted(disposition) if self._pi_compat else None)
+        self.ok(ticket, Accepted(disposition))
 
     def record(self, record: Record) -> None:
         """A response that another actor made."""

@@ -129,6 +129,8 @@ def _steering(view: QueueView) -> int:
 
 
 def _queue_data(mail: QueueChanged) -> QueuedTexts | Released | None:
+    if mail.cleared is None and mail.released is None:
+        return None
     from protocol.responses import QueuedTexts, Released
 
     if mail.cleared is not None:
