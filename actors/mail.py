@@ -1099,7 +1099,7 @@ class OutputRead(Struct, frozen=True):
 
 
 class InputTyped(Struct, frozen=True):
-    """How much of an input a task took, or the code and text of why not."""
+    """How much of an input a task took, or the code and text of why not. It also answers `ResizeTerminal`."""
 
     ticket: Ticket
     accepted: int
@@ -1232,6 +1232,14 @@ class TypeInput(Struct, frozen=True):
     data: bytes
 
 
+class ResizeTerminal(Struct, frozen=True):
+    """In characters."""
+
+    ticket: Ticket
+    columns: int
+    rows: int
+
+
 class InputTaken(Struct, frozen=True):
     """The pump has typed so much; less than it was given means that the terminal is gone."""
 
@@ -1247,6 +1255,7 @@ ShellTaskMail = (
     | HideOutput
     | ReadOutput
     | TypeInput
+    | ResizeTerminal
     | InputTaken
     | Tick
 )

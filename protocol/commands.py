@@ -289,6 +289,17 @@ class SendTaskInput(_Command, frozen=True):
     request_id: str | None = None
 
 
+Cells = Annotated[int, Meta(ge=1, le=32767)]
+
+
+class ResizeTask(_Command, frozen=True):
+    """Gives a task's terminal another size, in characters; what runs there is told. It begins with 120 by 40."""
+
+    task_id: str
+    columns: Cells
+    rows: Cells
+
+
 class WaitTask(_Command, frozen=True):
     """Without `budget_ms` it waits until the task has settled."""
 
@@ -453,6 +464,7 @@ Command = (
     | GetTask
     | CancelTask
     | SendTaskInput
+    | ResizeTask
     | WaitTask
     | SetTaskSubscription
     | NewSession
@@ -489,7 +501,7 @@ INTERRUPTS = frozenset(
         "clear_queue",
     }
 )
-TASK_COMMANDS = frozenset({"get_tasks", "get_task", "cancel_task", "send_task_input", "wait_task"})
+TASK_COMMANDS = frozenset({"get_tasks", "get_task", "cancel_task", "send_task_input", "resize_task", "wait_task"})
 LONG_WORK = frozenset({"bash", "user_bash", "refresh_models"}) | TASK_COMMANDS
 REPLIES = frozenset({"extension_ui_response"})
 ORDERED = COMMAND_NAMES - INTERRUPTS - LONG_WORK - REPLIES

@@ -71,6 +71,16 @@ class Terminal:
             return int(self._pty.write(data.decode(errors="replace")) or len(data))
         return os.write(self._pty.fd, data)
 
+    def resize(self, columns: int, rows: int) -> bool:
+        """Gives the terminal another size, which its foreground processes are told. False if there is none."""
+        if self._leader is None:
+            return False
+        try:
+            self._pty.setwinsize(rows, columns)
+        except (OSError, ValueError, EOFError):
+            return False
+        return True
+
     def start(self, spec: ProcessSpec, columns: int = COLUMNS, rows: int = ROWS) -> bool:
         """Starts the command. False when it was killed before. Raises SpawnError."""
         if self._killed:

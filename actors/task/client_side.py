@@ -48,6 +48,12 @@ class ClientSide:
     def answer(self, ticket: Ticket, data: Any) -> None:
         self._session.tell(TaskResponse(ticket.ok(encode(data))))
 
+    def _resized(self, mail: InputTyped) -> None:
+        if mail.error is None:
+            self._session.tell(TaskResponse(mail.ticket.ok()))
+        else:
+            self._fail(mail.ticket, mail.error)
+
     def _typed(self, mail: InputTyped) -> None:
         if mail.error is None:
             self.answer(mail.ticket, InputAccepted(mail.accepted))
@@ -71,6 +77,9 @@ class ClientSide:
                 return self._reply(ticket, self._owner.task(task_id), command)
             case c.SendTaskInput(task_id=task_id, input=text, operation_id=operation):
                 self._type(ticket, self._owner.task(task_id), text, operation)
+            case c.ResizeTask(task_id=task_id, columns=columns, rows=rows):
+                self._demand_command(self._owner.task(task_id))
+                self._runners.resize(ticket, task_id, columns, rows, self._resized)
             case c.WaitTask(task_id=task_id, budget_ms=budget):
                 wait_ms = math.nan if budget is None else budget
                 return self._owner.wait(task_id, wait_ms, ticket, is_designated=False)
@@ -121,7 +130,11 @@ class ClientSide:
         return effects
 
     def _type(self, ticket: Ticket, task: Task, text: str, operation: str | None) -> None:
-        if task.phase != "running" or not self._runners.has_command(task.id):
-            raise Refused("TaskTerminal" if task.result is not None else "StdinClosed")
+        self._demand_command(task)
         name = operation if operation is not None else f"input-{ticket.visitor}-{ticket.serial}"
         self._runners.type(ticket, task.id, name, text, self._typed)
+
+    def _demand_command(self, task: Task) -> None:
+        """Raises `Refused` for one that does not run, or is none."""
+        if task.phase != "running" or not self._runners.has_command(task.id):
+            raise Refused("TaskTerminal" if task.result is not None else "StdinClosed")

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 CREDIT_BYTES = 65_536
 REMEMBERED = 256
+OVER = "TaskTerminal: the task has ended"
 
 
 class Receipt(Struct, frozen=True):

@@ -74,6 +74,9 @@ class PumpedCommand:
     def type(self, data: bytes) -> None:
         self._type_in(data)
 
+    def resize(self, columns: int, rows: int) -> bool:
+        return isinstance(self._process, Terminal) and self._process.resize(columns, rows)
+
 
 class CommandLauncher:
     """Starts the commands of tasks. `which` finds a program on PATH; `sleep` and `now` are in seconds."""

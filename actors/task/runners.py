@@ -17,6 +17,7 @@ from actors.mail import (
     OutputRead,
     ReadOutput,
     ReadTranscript,
+    ResizeTerminal,
     ShellTaskMail,
     ShellTaskPlan,
     SteerChild,
@@ -32,7 +33,7 @@ from actors.mail import (
     WatchTranscript,
 )
 from actors.task.agent_view import AgentView
-from actors.task.input import delivery_unknown
+from actors.task.input import OVER, delivery_unknown
 from actors.task.state import Task
 from actors.task.transcript import History
 from actors.task.view import OutputView
@@ -170,6 +171,10 @@ class Runners:
         found = self._inputs.pop(mail.ticket, None)
         if found is not None:
             found[2](mail)
+
+    def resize(self, ticket: Ticket, task_id: str, columns: int, rows: int, then: TakeTyped) -> None:
+        self._inputs[ticket] = (task_id, InputTyped(ticket, 0, OVER), then)
+        self._shells[task_id].tell(ResizeTerminal(ticket, columns, rows))
 
     def read(self, task_id: str, *, page: bool, then: TakeView) -> None:
         """Asks a command for its output; `then` gets None if it dies first."""

@@ -25,6 +25,7 @@ from actors.mail import (
     InputTyped,
     OutputRead,
     ReadOutput,
+    ResizeTerminal,
     ShellTaskMail,
     ShellTaskPlan,
     StopCommand,
@@ -42,7 +43,7 @@ from actors.mail import (
 )
 from actors.shell.output import Decoder, Tail
 from actors.task.command_road import CommandRoad
-from actors.task.input import InputLedger, delivery_unknown
+from actors.task.input import OVER, InputLedger, delivery_unknown
 from actors.task.retained import OpenLog, Page, Retained
 from actors.task.view import OutputView, output_ref
 from actors.tool.table import ToolOutput
@@ -52,17 +53,19 @@ from protocol.tasks import TaskCompleted, TaskFailed, TaskRef, TaskResult
 SNAPSHOT_MS = 100
 CLOSED = "StdinClosed: the task takes no input"
 LEFT = "the processes of the command"
-OVER = "TaskTerminal: the task has ended"
+NO_TERMINAL = "StdinClosed: the task has no terminal"
 
 
 class RunningCommand(Protocol):
     """A command in a pump, which also ends and reaps what the command leaves behind. None of these waits. `stop` is
-    gentle and becomes a `kill` by itself; `abandon` is for when nobody takes the output any more."""
+    gentle and becomes a `kill` by itself; `abandon` is for when nobody takes the output any more; `resize` tells
+    whether there is a terminal, by now and still."""
 
     def stop(self) -> None: ...
     def kill(self) -> None: ...
     def abandon(self) -> None: ...
     def type(self, data: bytes) -> None: ...
+    def resize(self, columns: int, rows: int) -> bool: ...
 
 
 StartCommand = Callable[[ShellTaskPlan, Address[ShellTaskMail]], RunningCommand]
@@ -135,6 +138,8 @@ class ShellTask(Actor[ShellTaskMail]):
                 self._desk.tell(OutputRead(number, self._view(page=page)))
             case TypeInput():
                 self._type(mail)
+            case ResizeTerminal():
+                self._resize(mail)
             case InputTaken(accepted):
                 self._typed(accepted)
             case _:
@@ -252,6 +257,12 @@ class ShellTask(Actor[ShellTaskMail]):
         self._typing.append(mail)
         if len(self._typing) == 1:
             self._command.type(mail.data)
+
+    def _resize(self, mail: ResizeTerminal) -> None:
+        error = OVER if self._exited else None if self._plan.pty else NO_TERMINAL
+        if error is None and not self._command.resize(mail.columns, mail.rows):
+            error = OVER
+        self._desk.tell(InputTyped(mail.ticket, 0, error))
 
     def _typed(self, accepted: int) -> None:
         done = self._typing.popleft()

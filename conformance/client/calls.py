@@ -290,8 +290,9 @@ def get_tasks() -> Call[r.TaskList]:
     return _data(c.GetTasks(), r.TaskList)
 
 
-def get_task(task_id: str) -> Call[r.TaskDetail]:
-    return _data(c.GetTask(task_id=task_id), r.TaskDetail)
+def get_task(task_id: str, transcript: c.TranscriptPage | None = None) -> Call[r.TaskDetail]:
+    """With `transcript` also a page of what a subagent said."""
+    return _data(c.GetTask(task_id=task_id, transcript=transcript), r.TaskDetail)
 
 
 def cancel_task(task_id: str) -> Call[t.CancelReceipt]:
@@ -304,6 +305,11 @@ def send_task_input(task_id: str, input: str, operation_id: str | None = None) -
     return _data(c.SendTaskInput(task_id=task_id, input=input, operation_id=operation_id), r.InputAccepted)
 
 
+def resize_task(task_id: str, columns: int, rows: int) -> Call[None]:
+    """Gives a task's terminal another size."""
+    return _none(c.ResizeTask(task_id=task_id, columns=columns, rows=rows))
+
+
 def wait_task(task_id: str, budget_ms: float | None = None) -> Call[t.Observation]:
     """Until the task has settled, or for `budget_ms` milliseconds."""
     command = c.WaitTask(task_id=task_id, budget_ms=budget_ms)
@@ -311,9 +317,9 @@ def wait_task(task_id: str, budget_ms: float | None = None) -> Call[t.Observatio
     return _data(command, observation, "open")
 
 
-def set_task_subscription(enabled: bool) -> Call[None]:
-    """Whether `task_update` comes."""
-    return _none(c.SetTaskSubscription(enabled=enabled))
+def set_task_subscription(enabled: bool, transcript: str | None = None) -> Call[None]:
+    """Whether `task_update` comes, and `task_transcript` of the subagent with that id."""
+    return _none(c.SetTaskSubscription(enabled=enabled, transcript=transcript))
 
 
 # ---- sessions ----------------------------------------------------------------------------------------------------

@@ -90,6 +90,7 @@ class Methods:
     get_task = Method(calls.get_task)
     cancel_task = Method(calls.cancel_task)
     send_task_input = Method(calls.send_task_input)
+    resize_task = Method(calls.resize_task)
     wait_task = Method(calls.wait_task)
     set_task_subscription = Method(calls.set_task_subscription)
     new_session = Method(calls.new_session)

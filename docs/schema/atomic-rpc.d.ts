@@ -432,6 +432,18 @@ export interface SendTaskInputCommand {
 }
 
 /**
+ * Command resize_task.
+ * Gives a task's terminal another size, in characters; what runs there is told. It begins with 120 by 40.
+ */
+export interface ResizeTaskCommand {
+  type: "resize_task";
+  taskId: string;
+  columns: number;
+  rows: number;
+  id?: RequestId;
+}
+
+/**
  * Command wait_task.
  * Without `budgetMs` it waits until the task has settled.
  */
@@ -642,6 +654,7 @@ export type Command =
   | GetTaskCommand
   | CancelTaskCommand
   | SendTaskInputCommand
+  | ResizeTaskCommand
   | WaitTaskCommand
   | SetTaskSubscriptionCommand
   | NewSessionCommand
@@ -2097,6 +2110,28 @@ export interface SendTaskInputFailure {
 /** Response to send_task_input. */
 export type SendTaskInputResponse = SendTaskInputSuccess | SendTaskInputFailure;
 
+/** Success of resize_task. */
+export interface ResizeTaskSuccess {
+  id?: RequestId;
+  type: "response";
+  command: "resize_task";
+  success: true;
+}
+
+/** Failure of resize_task. */
+export interface ResizeTaskFailure {
+  id?: RequestId;
+  type: "response";
+  command: "resize_task";
+  success: false;
+  error: string;
+  errorCode?: string;
+  errorDetails?: Record<string, string>;
+}
+
+/** Response to resize_task. */
+export type ResizeTaskResponse = ResizeTaskSuccess | ResizeTaskFailure;
+
 /** Success of wait_task. */
 export interface WaitTaskSuccess {
   id?: RequestId;
@@ -2587,6 +2622,7 @@ export type Response =
   | GetTaskResponse
   | CancelTaskResponse
   | SendTaskInputResponse
+  | ResizeTaskResponse
   | WaitTaskResponse
   | SetTaskSubscriptionResponse
   | NewSessionResponse
@@ -3486,6 +3522,7 @@ export interface Commands {
   get_task: GetTaskCommand;
   cancel_task: CancelTaskCommand;
   send_task_input: SendTaskInputCommand;
+  resize_task: ResizeTaskCommand;
   wait_task: WaitTaskCommand;
   set_task_subscription: SetTaskSubscriptionCommand;
   new_session: NewSessionCommand;
@@ -3545,6 +3582,7 @@ export interface Responses {
   get_task: GetTaskResponse;
   cancel_task: CancelTaskResponse;
   send_task_input: SendTaskInputResponse;
+  resize_task: ResizeTaskResponse;
   wait_task: WaitTaskResponse;
   set_task_subscription: SetTaskSubscriptionResponse;
   new_session: NewSessionResponse;

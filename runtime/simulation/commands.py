@@ -88,3 +88,6 @@ class SimulatedCommand(Pump):
 
     def type(self, data: bytes) -> None:
         self._task.tell(InputTaken(len(data)))
+
+    def resize(self, columns: int, rows: int) -> bool:
+        return True

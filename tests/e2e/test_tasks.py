@@ -422,6 +422,40 @@ def test_input_reaches_a_command_on_a_terminal_once(agent: Start, server: ModelS
         assert type_in("x", task="task-0-0")["error"] == "UnknownTask: UnknownTask"
 
 
+@pytest.mark.shows("resize_task")
+@pytest.mark.shows("resize_task", error="UnknownTask: UnknownTask")
+@pytest.mark.shows("resize_task", error="StdinClosed: …")
+@pytest.mark.shows("resize_task", error="TaskTerminal: …")
+def test_a_terminal_gets_another_size_and_the_program_hears_of_it(agent: Start, server: ModelServer) -> None:
+    command = "trap 'echo told' WINCH; while :; do stty size; sleep 0.05; done"
+    server.script(
+        shell(command, pty=True, wait=AT_ONCE), shell("sleep 327", id="t2", wait=AT_ONCE), text("started"), text("ok")
+    )
+    with agent() as a:
+        a.prompt("go")
+        terminal, piped = task_of(result(a)), task_of(result(a, "t2"))
+
+        def resize(columns: Any, rows: Any, task: str = terminal) -> Record:
+            response: Record = a.request("resize_task", taskId=task, columns=columns, rows=rows)
+            return response
+
+        def tail() -> str:
+            shown: str = a.request("get_task", taskId=terminal)["data"]["tail"]
+            return shown
+
+        assert a.until(lambda _: "40 120" in tail() or None)
+        assert resize(80, 24)["success"] and resize(100, 30)["success"]
+        assert a.until(lambda _: "told" in tail() or None)
+        assert a.until(lambda _: "30 100" in tail() or None)
+        assert resize(0, 30)["error"] == 'resize_task: "columns" must be an integer from 1 to 32767, got 0'
+        assert resize(80, 40_000)["error"] == 'resize_task: "rows" must be an integer from 1 to 32767, got 40000'
+        assert resize(80, 24, piped)["error"].startswith("StdinClosed: ")
+        assert resize(80, 24, "task-0-0")["error"] == "UnknownTask: UnknownTask"
+        a.request("cancel_task", taskId=terminal)
+        a.request("wait_task", taskId=terminal)
+        assert resize(80, 24)["error"].startswith("TaskTerminal: ")
+
+
 def test_the_output_file_holds_raw_bytes_and_the_notice_its_end(agent: Start, server: ModelServer) -> None:
     command = "printf '\\377\\000'; seq 1 20000"
     server.script(shell(command, wait={"kind": "foreground", "budgetMs": 0}), text("started"), text("noticed"))

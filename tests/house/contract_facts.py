@@ -127,6 +127,7 @@ BEYOND: dict[str, Facts] = {
     "send_task_input": Facts(
         (NO_TASK, "StdinClosed: …", "TaskTerminal: …", "OperationConflict: …", "InputBackpressure: …")
     ),
+    "resize_task": Facts((NO_TASK, "StdinClosed: …", "TaskTerminal: …")),
     "wait_task": Facts((NO_TASK,)),
     "set_task_subscription": Facts((NO_TASK,), ("task_update", "task_transcript")),
     "pause_queued_messages": Facts(),

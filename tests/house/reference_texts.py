@@ -99,6 +99,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "over.",
         "send_task_input": "Type at a task with `acceptsInput`: a line needs its line feed. With an `operationId` a "
         "repeated command types nothing again.",
+        "resize_task": "Give the terminal of a task another size, in characters. What runs there is told (SIGWINCH).",
         "wait_task": "Answers when the task has settled, or, `yielded`, after `budgetMs`. The task does not notice.",
         "set_task_subscription": "Whether `task_update` is sent, from now on and in the sessions that follow. At the "
         "start it is not. With the id of a subagent in `transcript` what that one says comes as `task_transcript`.",

@@ -161,7 +161,14 @@ ANYTHING = (
     "{}",
     '{"a":{}}',
 )
-PLAUSIBLE = {"a string": '"x"', "true or false": "true", "a number": "1", "an integer": "1", "an array": "[]"}
+PLAUSIBLE = {
+    "an integer from 1 to 32767": "1",
+    "a string": '"x"',
+    "true or false": "true",
+    "a number": "1",
+    "an integer": "1",
+    "an array": "[]",
+}
 
 
 def required(name: str) -> dict[str, str]:
@@ -285,6 +292,7 @@ def test_infinite_numbers_enter_by_no_field() -> None:
 @pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_every_command_reads_back_as_it_was_written(name: str) -> None:
     samples: dict[str, Any] = {"images": (), "credential": {"key": "k"}, "enabled": True, "mode": "all", "level": "off"}
+    samples |= {"columns": 80, "rows": 24}
     kind = COMMANDS[name]
     required = [each for each in msgspec.structs.fields(kind) if each.required]
     command: Any = kind(id=msgspec.Raw(b'"1"'), **{each.name: samples.get(each.name, "x") for each in required})

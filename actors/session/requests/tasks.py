@@ -18,6 +18,7 @@ class TaskRequests(Group):
             c.GetTask: take,
             c.CancelTask: take,
             c.SendTaskInput: take,
+            c.ResizeTask: take,
             c.WaitTask: take,
             c.SetTaskSubscription: self._subscribe,
         }

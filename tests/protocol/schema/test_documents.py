@@ -90,7 +90,7 @@ def test_null_and_unknown_fields_do_not_matter_but_in_what_is_required(name: str
 
 
 def smallest(schema: dict[str, Any]) -> dict[str, Any]:
-    values = {"string": "x", "boolean": True, "object": {}}
+    values = {"string": "x", "boolean": True, "object": {}, "integer": 1}
     named = {"ThinkingLevel": "off", "QueueMode": "all"}
     return {
         name: part["const"]
