@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Mapping, Sequence
+from typing import Any
 
 from textual.app import App
 from textual.binding import Binding
+from textual.screen import Screen
 
 from runtime.inspector.detail_page import DetailPage
 from runtime.inspector.input_page import InputPage
@@ -165,7 +167,7 @@ class InspectorApp(App[int]):
 
     def answered(self) -> None:
         """The question of the open page has its answer."""
-        if isinstance(self.screen, InputPage):
+        if isinstance(self._page, InputPage):
             self.leave()
 
     # -- time
@@ -177,5 +179,11 @@ class InspectorApp(App[int]):
 
     def _draw(self) -> None:
         self._is_drawing = False
-        if isinstance(self.screen, Page):
-            self.screen.redraw()
+        page = self._page
+        if isinstance(page, Page):
+            page.redraw()
+
+    @property
+    def _page(self) -> Screen[Any] | None:
+        """The page that is open; None once the application is leaving, when timers may still ring."""
+        return self.screen_stack[-1] if self.screen_stack else None

@@ -98,7 +98,7 @@ class Page(Screen[None]):
 
     def redraw(self) -> None:
         """Shows everything as it is now."""
-        if not self.is_mounted or not self.size.width:
+        if not self.is_mounted or not self.size.width or not self.children:  # it is only coming, or going
             return
         width = self.size.width
         self.prepare()
