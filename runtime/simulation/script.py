@@ -68,6 +68,8 @@ _ABOUT_TASKS = (
     "cancel_task",
     "send_task_input",
     "send_task_input",
+    "resize_task",
+    "resize_task",
     "wait_task",
     "set_task_subscription",
     "set_task_subscription",
@@ -231,6 +233,8 @@ class Sayings:
             command["input"] = "typed"
             if self._delegates and self._rng.random() < 0.3:
                 command["requestId"] = f"@question:{self._rng.randrange(100)}"
+        if kind == "resize_task":
+            command |= {"columns": 100, "rows": 30}
         if kind == "get_task" and self._delegates and self._rng.random() < 0.6:
             command["transcript"] = self._rng.choice(({}, {"limit": 1}, {"before": 1}))
         if kind == "wait_task" and self._rng.random() < 0.7:
