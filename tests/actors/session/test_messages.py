@@ -15,7 +15,7 @@ from actors.tool.table import text_output
 from protocol.tasks import CompletionEnvelope, TaskCompleted, TaskRecord, TaskRef
 from tests.actors.session.test_session import MODES, Bench
 
-CHILD = Task(TaskRef("o", "task-1", "a", "g"), Launch("op", "agent", "paint it", agent_name="scout"), 0)
+CHILD = Task(TaskRef("o", "task-1", "a", "g"), Launch("op", "agent", "paint it", agent_name="scout"), 0, float)
 
 
 @pytest.fixture
