@@ -17,8 +17,7 @@ from actors.task.candidates import candidates
 from actors.task.checkout import CheckoutPlan
 from actors.task.definition import by_name
 from actors.tool.paths import PathRefused, resolve
-from actors.tool.schema import whole
-from actors.tool.subagent_call import given
+from actors.tool.schema import given, whole
 from actors.tool.table import ToolFailure
 from actors.tool.talk_schema import CONTACT
 

@@ -21,7 +21,7 @@ from actors.mail import (
 from actors.task.definition import AgentChange, AgentChanged, KnownAgents, by_name, fields_of, in_scope
 from actors.task.delegation import plans
 from actors.tool.paths import PathRefused, resolve
-from actors.tool.subagent_call import given
+from actors.tool.schema import given
 from actors.tool.table import ToolFailure, ToolOutput, text_output
 from protocol.messages import TextContent
 

@@ -12,10 +12,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from actors.tool.table import Tool
+from actors.tool.table import Tool, ToolFailure
 
 _NAMES = {
     "string": "a string",
@@ -32,7 +31,8 @@ _SHOWN = 80
 def check_arguments(tool: Tool, arguments: dict[str, Any]) -> str | None:
     """`None` if `arguments` fit, else one sentence that names the field, what came and what is allowed.
 
-    A number may come as a string of digits, and an optional property as null. Never raises.
+    A number may come as a string of digits, and an optional property as null: null counts as left out, so a
+    required one that is null is missing. Never raises.
     """
     try:
         if (told := tool.fault(arguments)) is not None:
@@ -53,6 +53,19 @@ def shorten(value: Any) -> str:
         return {None: "null", True: "true", False: "false"}[value]
     text = ascii(value[:_SHOWN]) if isinstance(value, str) else _number_text(value)
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+
+
+def given(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Without what is null, which counts as left out."""
+    return {name: value for name, value in arguments.items() if value is not None}
+
+
+def text(arguments: dict[str, Any], name: str) -> str:
+    """The string under `name`, for what is handed on to other actors: they trust it. Raises `ToolFailure`."""
+    value = arguments.get(name)
+    if not isinstance(value, str):
+        raise ToolFailure(f"{name} must be a string, got {shorten(value)}")
+    return value
 
 
 def number(arguments: dict[str, Any], name: str) -> float | None:
@@ -146,14 +159,13 @@ def _choice_faults(value: Any, schema: dict[str, Any], at: str) -> Iterator[str]
 
 def _object_faults(value: dict[str, Any], schema: dict[str, Any], at: str) -> Iterator[str]:
     properties = schema.get("properties", {})
-    required = schema.get("required", ())
-    for name in required:
-        if name not in value:
+    for name in schema.get("required", ()):
+        if value.get(name) is None:
             yield f"{_join(at, name)} is missing"
     others = schema.get("additionalProperties", True)
     for name, inner in value.items():
         if name in properties:
-            if inner is not None or name in required:
+            if inner is not None:
                 yield from _faults(inner, properties[name], _join(at, name))
         elif others is False:
             known = ", ".join(properties) or "none"

@@ -30,7 +30,7 @@ from actors.shell.truncate import ABORT_NOTE, bash_tool_text, exit_note, timeout
 from actors.task.effects import WaitPolicy
 from actors.task.view import OutputView, page_text, settled_text
 from actors.tool import paths
-from actors.tool.schema import number, shorten
+from actors.tool.schema import given, number, shorten, text
 from actors.tool.table import ToolFailure, ToolOutput, text_output
 from protocol import tasks as t
 from protocol.codec import encode
@@ -52,7 +52,10 @@ _PROTECTED = SESSION_VARIABLES | {"AI_AGENT"}
 
 
 def fault(tool: str, arguments: dict[str, Any]) -> str | None:
-    """Why the fields do not go together; None if they do. The rest is for the schema."""
+    """Why the fields do not go together; None if they do. The rest is for the schema. Null counts as left out, but as a
+    policy of waiting it is none."""
+    has_wait, wait = "wait" in arguments, arguments.get("wait")
+    arguments = given(arguments)
     if "action" in arguments or "id" in arguments:
         return _wait_fault(tool, arguments)
     if "command" not in arguments:
@@ -63,7 +66,7 @@ def fault(tool: str, arguments: dict[str, Any]) -> str | None:
         timeout_seconds(number(arguments, "timeout"))
     except ToolFailure as refused:
         return str(refused)
-    return BAD_WAIT.format(tool=tool) if "wait" in arguments and not is_wait(arguments["wait"]) else None
+    return BAD_WAIT.format(tool=tool) if has_wait and not is_wait(wait) else None
 
 
 def _wait_fault(tool: str, arguments: dict[str, Any]) -> str | None:
@@ -117,7 +120,7 @@ def environment(session: dict[str, str], extra: dict[str, str]) -> dict[str, str
 
 def refused_without_owner(arguments: dict[str, Any]) -> str | None:
     """Why a shell call cannot be made where nobody owns tasks."""
-    if "action" in arguments:
+    if arguments.get("action") is not None:
         return NO_OWNER["wait"]
     wait = arguments.get("wait")
     return NO_OWNER["background"] if isinstance(wait, dict) and wait.get("kind") == "background" else None
@@ -130,9 +133,9 @@ def order(request: ToolRequest, call: Address[ToolCallMail]) -> LaunchShell | Wa
     """What a call asks of the tasks' desk. Raises `ToolFailure`."""
     arguments = request.tool_call.arguments
     if request.tool.name == "kill":
-        return KillTask(arguments["id"], call)
-    if "action" in arguments:
-        return WaitForTask(arguments["id"], arguments.get("budgetMs"), call)
+        return KillTask(text(arguments, "id"), call)
+    if arguments.get("action") is not None:
+        return WaitForTask(text(arguments, "id"), arguments.get("budgetMs"), call)
     wait = arguments.get("wait") or {"kind": "default"}
     operation = f"{request.call}:{request.tool_call.id}"
     plan = _plan(request.tool.name, request.place, arguments)
@@ -148,7 +151,7 @@ def _plan(shell: str, place: ToolPlace, arguments: dict[str, Any]) -> ShellTaskP
         raise ToolFailure(str(refused)) from None
     seconds = timeout_seconds(number(arguments, "timeout"))
     pty = wants_pty(arguments.get("pty") is True, variables)
-    return ShellTaskPlan(arguments["command"], where, place.session_id, variables, seconds, pty, shell)
+    return ShellTaskPlan(text(arguments, "command"), where, place.session_id, variables, seconds, pty, shell)
 
 
 # ---- saying ------------------------------------------------------------------------------------------------------
@@ -162,7 +165,7 @@ def output(request: ToolRequest, answer: TaskAnswer) -> ToolOutput:
         case t.CancelReceipt() as receipt:
             failed = isinstance(receipt.cleanup, t.CleanupFailed)
             return ToolOutput([TextContent(encode(receipt).decode())], msgspec.to_builtins(receipt), is_error=failed)
-        case observation if "action" in request.tool_call.arguments:
+        case observation if request.tool_call.arguments.get("action") is not None:
             return _observed(observation, answer.view)
         case observation:
             return _launched(request.tool_call.arguments, observation, answer.view)

@@ -25,7 +25,7 @@ from actors.mail import (
     WaitForTask,
 )
 from actors.task.effects import WaitPolicy
-from actors.tool.schema import shorten, whole
+from actors.tool.schema import given, shorten, text, whole
 from actors.tool.shell_call import BAD_WAIT, is_budget, is_wait
 from actors.tool.subagent_schema import ACTIONS
 from actors.tool.table import ToolOutput
@@ -60,7 +60,7 @@ DEFINITIONS = "definitions of subagents"
 
 def fault(arguments: dict[str, Any]) -> str | None:
     """Why the fields do not go together; None if they do. The rest is for the schema."""
-    if "wait" in arguments and not is_wait(arguments["wait"]) and "action" not in arguments:
+    if "wait" in arguments and not is_wait(arguments["wait"]) and arguments.get("action") is None:
         return BAD_WAIT.format(tool="subagent")
     arguments = given(arguments)
     if "action" in arguments:
@@ -97,11 +97,6 @@ def _action_fault(arguments: dict[str, Any]) -> str | None:
     return None
 
 
-def given(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Without what is null, which counts as left out."""
-    return {name: value for name, value in arguments.items() if value is not None}
-
-
 def mutates(arguments: dict[str, Any], cwd: str) -> str | None:
     return DEFINITIONS if arguments.get("action") in ("create", "update", "delete") else None
 
@@ -114,13 +109,13 @@ def _objects(value: Any) -> list[dict[str, Any]]:
 
 
 def order(request: ToolRequest, call: Address[ToolCallMail]) -> DescribeAgents | WaitForTask | KillTask:
-    """What a call about agents that were launched asks of the tasks' desk."""
+    """What a call about agents that were launched asks of the tasks' desk. Raises `ToolFailure`."""
     arguments = request.tool_call.arguments
     match arguments["action"]:
         case "wait":
-            return WaitForTask(arguments["id"], arguments.get("budgetMs"), call, "agent")
+            return WaitForTask(text(arguments, "id"), arguments.get("budgetMs"), call, "agent")
         case "kill":
-            return KillTask(arguments["id"], call, "agent")
+            return KillTask(text(arguments, "id"), call, "agent")
     return DescribeAgents(arguments.get("id"), call)
 
 

@@ -241,6 +241,20 @@ def test_what_cannot_be_is_refused_by_name(
         assert shown(ended).startswith(reason) and ended["isError"]
 
 
+@pytest.mark.parametrize("more", [{}, {"wait": AT_ONCE}, {"pty": True, "cwd": "."}])
+def test_a_command_that_is_null_is_none_and_leaves_other_tasks_alone(
+    agent: Start, server: ModelServer, more: dict[str, Any]
+) -> None:
+    server.script(
+        shell("sleep 318", wait=AT_ONCE), tool("bash", {"command": None, **more}, id="t2"), text("ok")
+    )  # fmt: skip
+    with agent(session=False) as a:
+        a.prompt("go")
+        ended = result(a, "t2")
+        assert shown(ended).startswith("Invalid bash call: command is missing") and ended["isError"]
+        assert [task["state"] for task in a.request("get_tasks")["data"]["tasks"]] == ["running"]
+
+
 # ---- the turn and the session ------------------------------------------------------------------------------------
 
 

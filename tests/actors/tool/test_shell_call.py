@@ -49,11 +49,21 @@ def test_a_wait_for_a_task_takes_nothing_of_a_launch(field: str) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [{}, {"action": "wait"}, {"action": "wait", "id": 7}, {"action": "stop", "id": "t"}, {"id": "t"},
+    [{}, {"command": None}, {"command": None, "pty": True, "wait": {"kind": "background"}},
+     {"command": None, "cwd": "/"}, {"action": None, "id": "t"}, {"action": "wait", "id": None},
+     {"action": "wait"}, {"action": "wait", "id": 7}, {"action": "stop", "id": "t"}, {"id": "t"},
      {"action": "wait", "id": "t", "budgetMs": -1}, {"command": "true", "budgetMs": 1}],
 )  # fmt: skip
 def test_fields_that_do_not_go_together_are_refused(arguments: dict[str, Any]) -> None:
     assert str(check_arguments(TOOLS["bash"], arguments)).startswith("Invalid ")
+
+
+@pytest.mark.parametrize("field", ["action", "id", "budgetMs", "timeout", "env", "cwd", "pty"])
+def test_null_is_as_if_the_field_were_left_out(field: str) -> None:
+    arguments = {"command": "true", field: None}
+    assert check_arguments(TOOLS["bash"], arguments) is None
+    assert isinstance(order(request(**arguments), Probe[Any]()), LaunchShell)
+    assert refused_without_owner(arguments) is None
 
 
 def test_the_timeout_is_looked_at_before_the_wait() -> None:

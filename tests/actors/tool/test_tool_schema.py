@@ -7,9 +7,16 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import convert, structs
 
+from actors.mail import KillTask, LaunchShell, ShellTaskPlan, ToolPlace, ToolRequest, UseIntercom, WaitForTask
+from actors.probe import Probe
+from actors.task.effects import WaitPolicy
+from actors.tool import intercom_call, shell_call
+from actors.tool.contact_call import contact_tool
 from actors.tool.schema import check_arguments
-from actors.tool.table import DEFAULT_TOOLS, Tool, builtin_tools
+from actors.tool.table import DEFAULT_TOOLS, Tool, ToolFailure, builtin_tools
+from protocol.messages import ToolCall
 
 TOOLS = builtin_tools()
 JSON = st.recursive(
@@ -23,6 +30,7 @@ JSON = st.recursive(
     ("tool", "arguments", "fault"),
     [
         ("read", {}, "path is missing"),
+        ("read", {"path": None}, "path is missing"),
         ("read", {"path": 1}, "path must be a string, got 1"),
         ("read", {"path": "a", "limit": 0}, "limit must be at least 1, got 0"),
         ("read", {"path": "a", "lines": 1}, "'lines' is not a known property; known are path, offset, limit"),
@@ -109,3 +117,70 @@ def _required(tool: Tool) -> dict[str, Any]:
     kinds = {"string": "a", "array": ["a"]}
     required = ["command"] if tool.name in ("bash", "powershell") else tool.parameters["required"]  # or an action
     return {name: kinds[tool.parameters["properties"][name]["type"]] for name in required}
+
+
+def _fitting(tool: Tool) -> list[dict[str, Any]]:
+    """Calls that name every field without which something cannot be done."""
+    ask = {"reason": "interview_request", "message": "m", "questions": [{"type": "text", "question": "q"}]}
+    actions = [{"action": "wait", "id": "t"}, {"action": "kill", "id": "t"}, {"action": "get", "agent": "a"}]
+    new = {"action": "create", "config": {"name": "a", "description": "d"}}
+    talks = [{"action": "send", "to": "a", "message": "m"}, {"action": "list"}]
+    special: dict[str, list[dict[str, Any]]] = {
+        "bash": [{"command": "a"}, {"command": "a", "pty": True, "cwd": "/"}, {"action": "wait", "id": "t"}],
+        "subagent": [*actions, new, {"tasks": [{"agent": "a", "task": "b"}]}],
+        "intercom": talks,
+        "contact_supervisor": [ask],
+        "edit": [{"path": "a", "edits": [{"oldText": "a", "newText": "b"}]}],
+    }
+    return special.get(tool.name.replace("powershell", "bash")) or [_required(tool)]
+
+
+OPTIONAL = {"pty", "cwd", "edits"}
+
+
+@pytest.mark.parametrize(
+    ("tool", "fine"),
+    [(tool, fine) for tool in (*TOOLS.values(), contact_tool()) for fine in _fitting(tool)],
+    ids=lambda value: value.name if isinstance(value, Tool) else ",".join(value),
+)
+def test_null_for_a_field_that_is_needed_is_refused_as_if_it_were_left_out(tool: Tool, fine: dict[str, Any]) -> None:
+    assert check_arguments(tool, fine) is None
+    for name in fine.keys() - OPTIONAL:
+        without = {key: value for key, value in fine.items() if key != name}
+        fault = check_arguments(tool, {**fine, name: None})
+        if tool.name == "subagent" and name in ("action", "tasks"):
+            continue  # what is left may be another call, or is looked at with the definitions
+        assert fault is not None and fault == check_arguments(tool, without)
+    for name, inner in fine.items():
+        for each in inner if isinstance(inner, list) else ():
+            for field in each if isinstance(each, dict) else ():
+                fault = check_arguments(tool, {**fine, name: [{**each, field: None}]})
+                assert fault is not None and f"{name}[0].{field} is missing" in fault
+
+
+FIELDS = sorted({name for tool in TOOLS.values() if tool.owned for name in tool.parameters["properties"]})
+ODD = st.none() | st.sampled_from(["wait", "kill", "status", "send", "a", "", {"kind": "foreground"}, 0, -0.0, 7])
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from(["bash", "kill", "intercom"]), st.dictionaries(st.sampled_from(FIELDS), ODD | JSON, max_size=6))
+def test_what_passes_the_check_makes_mail_that_is_of_its_types(name: str, arguments: dict[str, Any]) -> None:
+    """What a desk is told it trusts: a field of another type would end it, and every task with it."""
+    if check_arguments(TOOLS[name], arguments) is not None:
+        return
+    asked = ToolRequest(1, TOOLS[name], ToolCall("c", name, arguments), ToolPlace("/", "s", {}, False))
+    ask = intercom_call.order if TOOLS[name].talks == "down" else shell_call.order
+    try:
+        mail = ask(asked, Probe[Any]())
+    except ToolFailure:
+        return
+    match mail:
+        case LaunchShell():
+            convert(structs.asdict(mail.plan), ShellTaskPlan)
+            convert(structs.asdict(mail.policy), WaitPolicy)
+        case UseIntercom():
+            convert((mail.action, mail.target, mail.reply_to, mail.message), tuple[str, str | None, str | None, str])
+        case WaitForTask():
+            convert((mail.task_id, mail.budget_ms), tuple[str, float | None])
+        case KillTask():
+            convert(mail.task_id, str)
