@@ -1359,10 +1359,12 @@ SubagentMail = (
 
 class Connection(Protocol):
     """One connection to an inspector. Nothing here waits. `read` begins to tell what comes, as `VisitorBytes` and one
-    `VisitorEnded`; of what is sent, `VisitorRead` tells how much has left."""
+    `VisitorEnded`; of what is sent, `VisitorRead` tells how much has left. `dismiss` sends one short line to somebody
+    who has been sent nothing yet, and closes."""
 
     def read(self, to: Address[VisitorMail]) -> None: ...
     def send(self, data: bytes, to: Address[VisitorMail]) -> None: ...
+    def dismiss(self, line: bytes) -> None: ...
     def close(self) -> None: ...
 
 

@@ -34,6 +34,12 @@ class InspectorHello(_Session, tag_field="type", tag="inspector_hello"):
     pid: int
 
 
+class InspectorRefused(Struct, tag_field="type", tag="inspector_refused"):
+    """The only record of a connection that is not let in. `error` says why, for people."""
+
+    error: str
+
+
 class InspectorSession(_Session, tag_field="type", tag="inspector_session"):
     """Another session is current now, or its name, model or level has changed. Tasks of the one before are no longer
     told of."""

@@ -27,11 +27,12 @@ class NoPlace(Exception):
     """Why there is no place for a socket, in words for the user."""
 
 
-def live_sockets() -> list[tuple[int, str]]:
-    """The pid and the socket's path of each program of this user that an inspector can connect to, by pid."""
+def known_sockets() -> list[tuple[int, str]]:
+    """The pid and the socket's path of each program of this user that may be there for an inspector, by pid. Nobody is
+    asked: a connection only for that would take the place of an inspector."""
     if not HAS_SOCKETS:
         return []
-    return sorted(found for folder in _folders() for found in _sockets(folder) if is_live(found[1]))
+    return sorted(found for folder in _folders() for found in _sockets(folder))
 
 
 def is_live(path: str) -> bool:

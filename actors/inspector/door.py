@@ -28,9 +28,13 @@ from actors.mail import (
     VisitorGone,
     VisitorMail,
 )
+from protocol.codec import encode
+from protocol.inspector import InspectorRefused
 
 MOST_VISITORS = 16
 """At once. Each costs three threads."""
+FULL = f"{MOST_VISITORS} inspectors are connected, and no more may be"
+CLOSING = "atomic is shutting down"
 
 
 class WayIn(Protocol):
@@ -97,7 +101,8 @@ class Door(Actor[DoorMail]):
 
     def _let_in(self, connection: Connection) -> None:
         if self._is_closing or len(self._visitors) >= MOST_VISITORS:
-            connection.close()
+            why = CLOSING if self._is_closing else FULL
+            connection.dismiss(encode(InspectorRefused(why)) + b"\n")
             return
         self._last += 1
         visitor = self._start_visitor(self._last, connection, self.me)

@@ -18,7 +18,7 @@ from runtime.inspector.link import LinkLost, Refused
 from runtime.inspector.list_page import ListPage, PickerPage
 from runtime.inspector.page import Page
 from runtime.inspector.records import BadRecord
-from runtime.inspector.sessions import Live, live_sessions
+from runtime.inspector.sessions import Live, find_sessions
 from runtime.inspector.task_page import ConfirmPage, TaskPage
 from runtime.inspector.texts import Line, one_line
 from runtime.stdio import complain
@@ -107,7 +107,10 @@ class InspectorApp(App[int]):
 
     def look_again(self, picker: PickerPage) -> None:
         async def look() -> None:
-            picker.take(await live_sessions())
+            found = await find_sessions()
+            picker.take(found.lives)
+            if found.silent:
+                self.tell("; ".join(map(str, found.silent)), "bad")
 
         self.do(look())
 

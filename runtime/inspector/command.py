@@ -11,7 +11,7 @@ import os
 from typing import TYPE_CHECKING
 
 from runtime.inspector.listing import print_tasks
-from runtime.inspector.sessions import NO_SESSION, NotFound, choose, live_sessions
+from runtime.inspector.sessions import NO_SESSION, Found, NotFound, choose, find_sessions
 from runtime.stdio import complain
 
 if TYPE_CHECKING:
@@ -39,17 +39,32 @@ def run(argv: Sequence[str], env: Mapping[str, str], cwd: str) -> int:
 
 
 async def _print(given: Namespace) -> int:
-    lives = await live_sessions()
-    if not lives and given.session is None:
+    found = await find_sessions(keep=True)
+    try:
+        return await _print_found(found, given)
+    finally:
+        for live in found.lives:
+            if live.link is not None:
+                live.link.close()
+
+
+async def _print_found(found: Found, given: Namespace) -> int:
+    if given.session is not None:
+        meant = choose(found, given.session)
+        return await print_tasks([meant] if meant else [], as_json=given.json)
+    if not found.lives and not found.silent:
         complain(NO_SESSION)
-        return 0
-    meant = choose(lives, given.session)
-    return await print_tasks([meant] if meant else lives, as_json=given.json)
+    for silent in found.silent:
+        complain(str(silent))
+    code = await print_tasks(found.lives, as_json=given.json)
+    return 1 if found.silent else code
 
 
 def _show(given: Namespace, env: Mapping[str, str], cwd: str) -> int:
-    lives = asyncio.run(live_sessions())
-    meant = choose(lives, given.session)
+    found = asyncio.run(find_sessions())
+    meant = choose(found, given.session)
+    for silent in found.silent if given.session is None else ():
+        complain(str(silent))  # seen once the screen is left
     try:
         from runtime.inspector.app import InspectorApp
     except ModuleNotFoundError as error:
@@ -58,7 +73,7 @@ def _show(given: Namespace, env: Mapping[str, str], cwd: str) -> int:
         complain(NO_TEXTUAL)
         return 1
     keys = _keys(env, cwd)
-    return InspectorApp(meant or lives, keys, os.path.expanduser("~")).start()
+    return InspectorApp(meant or found.lives, keys, os.path.expanduser("~")).start()
 
 
 def _keys(env: Mapping[str, str], cwd: str) -> Mapping[str, tuple[str, ...]]:

@@ -13,7 +13,7 @@ from typing import Any
 from protocol.codec import encode
 from protocol.inspector import VERSION
 from protocol.lines import LineSplitter
-from runtime.inspector.records import BadRecord, Hello, Incoming, Response, read_record
+from runtime.inspector.records import BadRecord, Hello, Incoming, Refusal, Response, read_record
 from runtime.threads import describe
 
 READ_BYTES = 64 * 1024
@@ -23,6 +23,10 @@ HELLO_S = 5.0
 
 class LinkLost(Exception):
     """There is no connection any more; the text says why, for people."""
+
+
+class NobodyThere(LinkLost):
+    """Nobody listens: the program has ended."""
 
 
 class Refused(Exception):
@@ -51,6 +55,9 @@ class Link:
         except TimeoutError:
             self.close()
             raise LinkLost(f"it did not answer within {self._patience_s:g} seconds") from None
+        except (ConnectionRefusedError, FileNotFoundError) as error:
+            self.close()
+            raise NobodyThere(error.strerror) from None
         except (OSError, BadRecord) as error:
             self.close()
             raise LinkLost(getattr(error, "strerror", None) or str(error)) from None
@@ -147,6 +154,8 @@ async def _greeting(reader: asyncio.StreamReader) -> tuple[Hello, list[bytes], L
         if not lines:
             continue
         hello = read_record(lines[0])
+        if isinstance(hello, Refusal):
+            raise BadRecord(hello.error)
         if not isinstance(hello, Hello):
             raise BadRecord("it did not greet as an inspector's door does")
         if hello.version != VERSION:

@@ -30,6 +30,12 @@ class Hello(Session, tag="inspector_hello", frozen=True):
     """The first record of a connection."""
 
 
+class Refusal(Struct, tag_field="type", tag="inspector_refused", frozen=True):
+    """Instead of the greeting: nobody is let in, and why."""
+
+    error: str
+
+
 class Response(Struct, tag_field="type", tag="response", frozen=True):
     """The answer to one request. `data` is JSON as it came."""
 
@@ -114,8 +120,10 @@ class Detail(Struct, rename="camel", frozen=True, kw_only=True):
     questions: tuple[Question, ...] = ()
 
 
-Incoming = Hello | Session | Response | TaskUpdate | TaskTranscript
-_TYPES = frozenset({"inspector_hello", "inspector_session", "response", "task_update", "task_transcript"})
+Incoming = Hello | Refusal | Session | Response | TaskUpdate | TaskTranscript
+_TYPES = frozenset(
+    {"inspector_hello", "inspector_refused", "inspector_session", "response", "task_update", "task_transcript"}
+)
 
 
 class BadRecord(ValueError):

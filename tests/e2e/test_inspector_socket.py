@@ -382,8 +382,10 @@ def test_there_is_room_for_sixteen(start: Start, server: ModelServer, temp: Path
         late = socket.socket(socket.AF_UNIX)
         late.settimeout(20)
         late.connect(str(sockets(temp)[0]))
-        assert late.recv(100) == b""
+        with late.makefile("rb") as lines:
+            (told,) = map(json.loads, lines)
         late.close()
+        assert told == {"type": "inspector_refused", "error": "16 inspectors are connected, and no more may be"}
         assert all(visitor.request("get_tasks")["success"] for visitor in visitors)
         for visitor in visitors:
             visitor.__exit__(None, None, None)

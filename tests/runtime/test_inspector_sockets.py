@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import tempfile
@@ -16,7 +17,7 @@ import pytest
 from actors.mail import DoorRefused, VisitorBytes, VisitorCame, VisitorEnded, VisitorRead
 from actors.probe import Probe
 from runtime import inspector_sockets
-from runtime.inspector_sockets import PATH_BYTES, NoPlace, live_sockets, place_for, sweep
+from runtime.inspector_sockets import PATH_BYTES, NoPlace, is_live, known_sockets, place_for, sweep
 from runtime.local_socket import LocalSocket, SocketConnection
 from runtime.threads import start_pump
 
@@ -33,6 +34,10 @@ def temp(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         monkeypatch.setattr(tempfile, "tempdir", str(root))
         monkeypatch.setattr(inspector_sockets, "SHORT_ROOT", str(short))
         yield root
+
+
+def live_sockets() -> list[tuple[int, str]]:
+    return [found for found in known_sockets() if is_live(found[1])]
 
 
 def listening(path: Path) -> socket.socket:
@@ -198,6 +203,29 @@ def test_what_is_sent_arrives_in_order_and_is_told_when_it_has_left(
     while left < 3_000_000:
         left += to.of(VisitorRead).size
     assert left == 3_000_000
+
+
+def test_who_is_dismissed_is_told_why_before_the_end(pair: tuple[SocketConnection, socket.socket]) -> None:
+    connection, there = pair
+    there.sendall(b"what came meanwhile is not read\n")
+    connection.dismiss(b"no room\n")
+    assert there.recv(100) == b"no room\n"
+    with contextlib.suppress(ConnectionResetError):
+        assert there.recv(100) == b""
+
+
+def test_dismissing_one_that_is_gone_or_takes_nothing_is_no_fault() -> None:
+    for fill in (False, True):
+        here, there = socket.socketpair(socket.AF_UNIX)
+        if fill:
+            here.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    here.send(b"x" * 65536)
+        else:
+            there.close()
+        SocketConnection(here, start_pump).dismiss(b"no room\n")
+        there.close()
 
 
 def test_closing_frees_pumps_that_sit_in_a_read_or_a_write() -> None:

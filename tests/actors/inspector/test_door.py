@@ -23,10 +23,15 @@ from actors.probe import Probe
 
 class Wire:
     is_closed = False
+    told = b""
 
     def read(self, to: Any) -> None: ...
 
     def send(self, data: bytes, to: Any) -> None: ...
+
+    def dismiss(self, line: bytes) -> None:
+        self.told = line
+        self.close()
 
     def close(self) -> None:
         self.is_closed = True
@@ -96,6 +101,8 @@ def test_a_place_is_free_again_once_somebody_has_gone_or_died() -> None:
     bench = Bench()
     wires = [bench.come() for _ in range(MOST_VISITORS + 1)]
     assert [wire.is_closed for wire in wires] == [False] * MOST_VISITORS + [True]
+    refused = b'{"type":"inspector_refused","error":"16 inspectors are connected, and no more may be"}\n'
+    assert [wire.told for wire in wires] == [b""] * MOST_VISITORS + [refused]
     bench.tell(VisitorGone(2), VisitorGone(2))
     assert bench.visitors[2].stopped
     bench.tell(Down(3, "KeyError"))
@@ -112,7 +119,8 @@ def test_it_has_closed_when_the_last_visitor_has_gone() -> None:
     bench.tell(CloseDoor())
     assert not bench.way.is_open
     assert [visitor.drain() for visitor in bench.visitors.values()] == [[SeeOut()], [SeeOut()]]
-    assert bench.come().is_closed
+    late = bench.come()
+    assert (late.is_closed, b"atomic is shutting down" in late.told) == (True, True)
     bench.tell(VisitorGone(1))
     assert bench.desk.drain() == []
     bench.tell(Down(2, "KeyError"), CloseDoor())

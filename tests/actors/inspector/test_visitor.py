@@ -46,6 +46,8 @@ class Wire:
         self.sent.append(data)
         self.size += len(data)
 
+    def dismiss(self, line: bytes) -> None: ...
+
     def close(self) -> None:
         self.is_closed = True
 

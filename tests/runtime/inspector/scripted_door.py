@@ -68,6 +68,7 @@ class ScriptedDoor:
         self.asked: list[Record] = []
         self.answer: Callable[[Record], Record | None] = lambda _: None
         self.greeting: bytes | None = None
+        self.visits = 0
         self._changed = threading.Condition()
         self._peers: list[socket.socket] = []
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -137,6 +138,7 @@ class ScriptedDoor:
             with contextlib.suppress(OSError):  # it only wanted to know whether somebody listens
                 peer.sendall(self.greeting if self.greeting is not None else json.dumps(hello).encode() + b"\n")
             with self._changed:
+                self.visits += 1
                 self._peers.append(peer)
             threading.Thread(target=self._serve, args=(peer,), daemon=True).start()
 

@@ -92,6 +92,39 @@ def test_a_session_that_does_not_tell_its_tasks_is_named_and_the_others_are_list
     assert out.splitlines()[1] == "  no background tasks"
 
 
+REFUSAL = b'{"type":"inspector_refused","error":"there is no\\nroom"}\n'
+
+
+def test_a_session_that_lets_nobody_in_is_named_and_the_others_are_listed(short: Path, door: ScriptedDoor) -> None:
+    told = "the session of pid 4000001 cannot be reached: there is no room"
+    with ScriptedDoor(door.path.parent, pid=4_000_001) as full:
+        full.greeting = REFUSAL
+        code, out, err = run(short, "--list")
+        assert (code, err) == (1, f"atomic: {told}\n")
+        assert out.splitlines()[1] == "  no background tasks"
+        assert run(short, "--json", "4000001") == (1, "", f"atomic: {told}\n")
+        assert run(short, "--list", str(door.pid))[::2] == (0, "")
+        code, out, err = run(short, "--list", "zzz")
+        assert (code, out, err.count("\n"), err.endswith(f"; {told}\n")) == (1, "", 1, True)
+        door.end()
+        assert run(short, "--list") == (1, "", f"atomic: {told}\n")
+
+
+def test_one_that_listens_and_never_speaks_is_named(short: Path, door: ScriptedDoor) -> None:
+    """As a program that was stopped: the system still lets one connect."""
+    with ScriptedDoor(door.path.parent, pid=4_000_001) as silent:
+        silent.greeting = b""
+        code, out, err = run(short, "--list")
+    told = "the session of pid 4000001 cannot be reached: it did not answer within 5 seconds"
+    assert (code, err) == (1, f"atomic: {told}\n")
+    assert out.splitlines()[1] == "  no background tasks"
+
+
+def test_a_list_takes_one_place_of_an_inspector_and_no_more(short: Path, door: ScriptedDoor) -> None:
+    assert run(short, "--list")[0] == 0
+    assert door.visits == 1
+
+
 def test_without_a_terminal_it_says_so(short: Path, door: ScriptedDoor) -> None:
     assert run(short) == (1, "", f"atomic: {NO_TERMINAL}\n")
 

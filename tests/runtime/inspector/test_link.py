@@ -117,6 +117,7 @@ def test_a_long_record_in_many_pieces_is_one_record(door: ScriptedDoor) -> None:
     [
         (b'{"type":"response","success":true}\n', "did not greet"),
         (b"hello\n", "makes no sense"),
+        (b'{"type":"inspector_refused","error":"no room"}\n', "no room"),
         (b'{"type":"inspector_hello","version":2,"pid":1,"sessionId":"s","cwd":"/"}\n', "version 2"),
     ],
 )
