@@ -10,7 +10,7 @@ import stat
 from typing import Any
 
 from actors.tool import find, paths, textfile
-from actors.tool.schema import number
+from actors.tool.schema import whole
 from actors.tool.table import ToolContext, ToolFailure, ToolOutput, text_output
 
 DEFAULT_LIMIT = 500
@@ -19,7 +19,7 @@ DEFAULT_LIMIT = 500
 def run(context: ToolContext, arguments: dict[str, Any]) -> ToolOutput:
     """Details: `entryLimitReached` and `truncated` when something was left out."""
     path = context.resolve(arguments.get("path") or ".")
-    limit = int(number(arguments, "limit") or DEFAULT_LIMIT)
+    limit = whole(arguments, "limit") or DEFAULT_LIMIT
     names = _names(path)
     text, cut = find.capped(names[:limit])
     notices, details = [], {}

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from actors.model import image_fit
 from actors.tool import find, images, paths, textfile
-from actors.tool.schema import number
+from actors.tool.schema import whole
 from actors.tool.table import ToolContext, ToolFailure, ToolOutput, text_output
 from protocol.messages import ImageContent, TextContent
 
@@ -107,9 +107,9 @@ def run(context: ToolContext, arguments: dict[str, Any]) -> ToolOutput:
 
 
 def _text(context: ToolContext, arguments: dict[str, Any], path: str, file: BinaryIO) -> ToolOutput:
-    first = int(number(arguments, "offset") or 1)
-    asked = number(arguments, "limit")
-    limit = MAX_LINES if asked is None else min(int(asked), MAX_LINES)
+    first = whole(arguments, "offset") or 1
+    asked = whole(arguments, "limit")
+    limit = MAX_LINES if asked is None else min(asked, MAX_LINES)
     found = window(file, first, limit, context.check)
     text, cut_by = shape(found, path, asked is not None and asked <= MAX_LINES)
     details: dict[str, Any] = {"meta": {"source": "file", "sourcePath": path}}

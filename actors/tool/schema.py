@@ -26,6 +26,7 @@ _NAMES = {
     "null": "null",
 }
 _SHOWN = 80
+_LARGEST = 2**53
 
 
 def check_arguments(tool: Tool, arguments: dict[str, Any]) -> str | None:
@@ -71,13 +72,13 @@ def text(arguments: dict[str, Any], name: str) -> str:
 def number(arguments: dict[str, Any], name: str) -> float | None:
     """The number under `name`, also if it came as a string; `None` if it is absent or null."""
     value = arguments.get(name)
-    return None if value is None else _as_number(value)
+    return None if value is None else as_number(value)
 
 
 def whole(arguments: dict[str, Any], name: str) -> int | None:
-    """The same as a whole number, which the schema has checked."""
+    """The same as a whole number, which the schema has checked: down to it, and no more than what counts anything."""
     found = number(arguments, name)
-    return None if found is None else int(found)
+    return None if found is None else int(min(found, _LARGEST))
 
 
 def _number_text(value: Any) -> str:
@@ -87,21 +88,24 @@ def _number_text(value: Any) -> str:
         return "a number too long to show"
 
 
-def _as_number(value: Any) -> float | None:
+def as_number(value: Any) -> float | None:
+    """The number that it is or that it holds as text; one too large for any is infinite."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
         return float(value)
-    except (ValueError, OverflowError):
+    except ValueError:
         return None
+    except OverflowError:
+        return math.inf if int(value) > 0 else -math.inf
 
 
 def _is(value: Any, kind: str) -> bool:
     if kind == "number":
-        return _as_number(value) is not None
+        return as_number(value) is not None
     if kind == "integer":
-        found = _as_number(value)
-        return found is not None and math.isfinite(found) and found == int(found)
+        found = as_number(value)
+        return found is not None and (not math.isfinite(found) or found == int(found))
     if kind == "boolean":
         return isinstance(value, bool)
     if kind == "null":
@@ -192,7 +196,7 @@ def _string_faults(value: str, schema: dict[str, Any], at: str) -> Iterator[str]
 
 
 def _number_faults(value: Any, schema: dict[str, Any], at: str) -> Iterator[str]:
-    found = _as_number(value)
+    found = as_number(value)
     if found is None:
         return
     if not math.isfinite(found):

@@ -30,7 +30,7 @@ from actors.shell.truncate import ABORT_NOTE, bash_tool_text, exit_note, timeout
 from actors.task.effects import WaitPolicy
 from actors.task.view import OutputView, page_text, settled_text
 from actors.tool import paths
-from actors.tool.schema import given, number, shorten, text
+from actors.tool.schema import as_number, given, number, shorten, text
 from actors.tool.table import ToolFailure, ToolOutput, text_output
 from protocol import tasks as t
 from protocol.codec import encode
@@ -93,7 +93,8 @@ def is_wait(value: Any) -> bool:
 
 
 def is_budget(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
+    asked = None if isinstance(value, str) else as_number(value)
+    return asked is not None and 0 <= asked < math.inf
 
 
 def timeout_seconds(requested: float | None) -> int:

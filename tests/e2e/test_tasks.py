@@ -226,6 +226,7 @@ def test_a_time_out_in_the_foreground_is_the_usual_error(agent: Start, server: M
     [
         ({"command": "true", "timeout": 3601}, "Invalid timeout 3601: timeout must be a finite number greater than 0"),
         ({"command": "true", "wait": None}, "Invalid bash wait: expected background or foreground with a finite"),
+        ({"command": "true", "wait": {"kind": "foreground", "budgetMs": 10**400}}, "Invalid bash wait: expected"),
         ({"action": "wait", "id": "x", "command": "true"}, "Invalid bash wait: command belongs to a launch"),
         ({"action": "wait", "id": "task-1"}, "UnknownTask: UnknownTask"),
         ({"command": "true", "cwd": "nowhere", "wait": AT_ONCE}, "Working directory does not exist: "),
