@@ -1286,7 +1286,7 @@ class ChildSaid(Struct, frozen=True):
 
 class ArtifactsWritten(Struct, frozen=True):
     """The pump wrote what is kept of the answer, or `error` tells why not. `saved_to` is the file that the call asked
-    for, `changes` what was found in a worktree, which is gone."""
+    for, `changes` what was found in a worktree, which is put away."""
 
     paths: tuple[str, ...] = ()
     saved_to: str | None = None

@@ -14,13 +14,15 @@ TREE = "tree"
 
 class WorktreeRoot(Struct, frozen=True):
     """A clean working tree: `repository` is its top folder, `base` the commit, `shared` the folder in it that the call
-    is about and `prefix` the way there; `home` is where worktrees lie."""
+    is about and `prefix` the way there; `home` is where worktrees lie. `excludes` are the lines by which git
+    ignored files then, besides those of `.gitignore`."""
 
     repository: str
     base: str
     shared: str
     prefix: str
     home: str
+    excludes: bytes = b""
 
 
 class CheckoutPlan(Struct, frozen=True):

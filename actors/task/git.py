@@ -28,14 +28,22 @@ class Git:
         self.inherited = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
         self._environ = {**self.inherited, "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
 
-    def run(self, cwd: str, *words: str, to: IO[bytes] | int = subprocess.PIPE) -> str:
-        """What it printed, unless that goes into the file `to`. Raises `GitFailed`."""
+    def run(
+        self,
+        cwd: str,
+        *words: str,
+        to: IO[bytes] | int = subprocess.PIPE,
+        given: bytes = b"",
+        fine: tuple[int, ...] = (0,),
+    ) -> str:
+        """What it printed, unless that goes into the file `to`. `given` is its stdin, `fine` are the exit codes
+        that are no failure. Raises `GitFailed`."""
         try:
             done = subprocess.run(
                 ["git", *_QUIET, *words],
                 cwd=cwd,
                 env=self._environ,
-                stdin=subprocess.DEVNULL,
+                input=given,
                 stdout=to,
                 stderr=subprocess.PIPE,
                 timeout=LIMIT_S,
@@ -47,7 +55,7 @@ class Git:
             raise GitFailed(f"git {words[0]} did not end within {LIMIT_S} seconds") from None
         except (OSError, ValueError) as error:
             raise GitFailed(f"git {words[0]}: {error}") from None
-        if done.returncode:
+        if done.returncode not in fine:
             raise GitFailed(f"git {words[0]}: {_first_line(done.stderr)}")
         return (done.stdout or b"").decode(errors="surrogateescape")
 

@@ -42,6 +42,13 @@ class Repo:
             run, cwd=cwd or self.top, env=self.environ, check=True, stdout=subprocess.PIPE
         ).stdout.decode()
 
+    def run(self, script: str, cwd: Path) -> None:
+        """As an agent would, in a shell that ends at the first failure."""
+        people = {f"GIT_{who}_{what}": "x@x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+        subprocess.run(
+            ["sh", "-ec", script], cwd=cwd, env={**self.environ, **people}, check=True, stderr=subprocess.PIPE
+        )
+
     def commit(self, cwd: Path | None = None) -> None:
         self.git("add", "--all", cwd=cwd)
         self.git("commit", "--quiet", "-m", "x", cwd=cwd)
