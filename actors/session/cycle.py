@@ -135,7 +135,7 @@ class PromptCycle:
     def tell_notices(self) -> None:
         """A background task is over. An idle session tells the model at once, a busy one with the next request."""
         session = self._session
-        if session.busy or session.leaving or session.notices.is_stuck:
+        if session.busy or session.leaving or session.notices.is_stuck or session.handover.is_awaited:
             return
         if not session.notices.may_wake:
             session.notices.say_quietly()

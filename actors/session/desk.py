@@ -398,6 +398,8 @@ class SessionDesk(Actor[SessionDeskMail]):
         address = reborn.address
         address.tell(BashAdopted(frozenset((UNTIL_ADOPTED,))))
         if key == self._current:
+            if not self._closing:
+                reborn.tell(BecomeCurrent(self._modes, self._defaults))
             self._make_current(successor)
         else:
             reborn.tell(Retire())

@@ -43,6 +43,11 @@ class HandOver:
     def leaving(self) -> bool:
         return self._retiring or self._reload is not None
 
+    @property
+    def is_awaited(self) -> bool:
+        """Whether it stands, and is not current yet: the one before has not let go."""
+        return self._heard == 0 and self._session.key > 1
+
     def describe_fork(self, mail: DescribeFork) -> None:
         from actors.session.fork_plan import plan_fork
         from actors.session.forking import InvalidFork

@@ -11,7 +11,6 @@ import pytest
 
 from actors.base import Down
 from actors.mail import (
-    UNTIL_ADOPTED,
     BashAdopted,
     BecomeCurrent,
     CloseDoor,
@@ -332,7 +331,7 @@ def test_a_session_that_dies_is_opened_again_and_its_shells_and_commands_find_a_
     assert (serial, target.kind, target.path) == (-1, "file", bench.path(1))
     assert not bench.is_locked(bench.path(1))
     bench.tell(TargetOpened(serial, open_session(target.path, STAMPS, "/")))
-    assert bench.sessions[2].drain() == [BashAdopted(frozenset({UNTIL_ADOPTED}))]
+    assert bench.told(2) == [BashAdopted, BecomeCurrent]
     assert bench.intake.drain() == [SessionCurrent(bench.sessions[2])]
     error = "the session failed: ValueError in x.py:1"
     assert bench.shells.drain() == [HomeMoved(bench.sessions[1], bench.sessions[2], error)]

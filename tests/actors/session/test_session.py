@@ -42,6 +42,7 @@ from actors.mail import (
     Ticket,
     ToolEnded,
     ToolProgress,
+    UseCatalog,
     Write,
 )
 from actors.model.prompt import Credential
@@ -130,7 +131,7 @@ class Inbox:
 class Bench:
     """Delivers mail until all is still. Model requests and tool calls are probes, in the order of their start."""
 
-    def __init__(self, folder: Path, *, in_memory: bool = False) -> None:
+    def __init__(self, folder: Path, *, in_memory: bool = False, key: int = 1) -> None:
         self.folder = folder
         numbers = itertools.count(1)
         self.stamps = Stamps(lambda: 1767225600000, lambda: f"s-{next(numbers)}", lambda: f"{next(numbers):08x}-0000")
@@ -144,7 +145,7 @@ class Bench:
         self.catalog = Models()
         self._line: deque[tuple[Any, Any]] = deque()
         self._serial = 0
-        self.session = Session(1, opened, self._services(), MODES)
+        self.session = Session(key, opened, self._services(), MODES)
         self.me = self._inbox(self.session)
         self.session.me = self.me
         self.session.begin()
@@ -832,6 +833,16 @@ def test_a_session_that_is_not_saved_cannot_be_cloned(bench: Bench) -> None:
     bench.tell(DescribeFork(Ticket(70, b'"c"', "clone"), None))
     (refused,) = bench.desk.drain()
     assert refused.error.startswith("This session has not been saved yet.")
+
+
+def test_a_session_that_is_not_current_yet_says_nothing_of_what_its_history_owes(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, key=2)
+    told = TaskNotice(CompletionEnvelope("completion-t1", "owner-1", "t1", "1", TaskCompleted()), "look")
+    bench.session.notices.owed["completion-t1"] = told
+    bench.tell(UseCatalog(bench.catalog))
+    assert bench.told() == [] and bench.requests == []
+    bench.tell(BecomeCurrent(MODES))
+    assert bench.told() == ["start custom", "end custom"] and bench.requests == []
 
 
 def test_a_task_that_its_closed_owner_ended_is_told_also_when_the_session_is_back_before_and_begins_no_run(
