@@ -22,10 +22,13 @@ from actors.task.runners import Runners
 from actors.task.state import Refused, Task
 from actors.task.transcripts import Transcripts
 from actors.task.view import OutputView, tail_text
+from actors.tool.schema import shorten
 from protocol import commands as c
 from protocol.codec import encode
 from protocol.responses import InputAccepted, TaskDetail, TaskList
 from protocol.tasks import Transcript
+
+BLANK = "Invalid params: input must not be blank for an agent, which waits for an answer, got {}"
 
 
 class ClientSide:
@@ -124,6 +127,8 @@ class ClientSide:
         """The user answers an agent's question in the place of its parent."""
         if task.result is not None:
             raise Refused("TaskTerminal")
+        if not command.input.strip():
+            raise Refused("InvalidInput", text=BLANK.format(shorten(command.input)))
         question, effects = self._owner.answer(task.id, command.request_id)
         self._runners.answer_question(task.id, question.message_id, command.input)
         self.answer(ticket, InputAccepted(len(command.input.encode(errors="replace"))))

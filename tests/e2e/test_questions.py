@@ -209,6 +209,9 @@ def test_a_client_answers_and_whoever_comes_second_is_told_so(agent: Start, serv
         assert shown["questions"] == [{"requestId": request_id, "reason": "need_decision", "message": "Red or blue?"}]
         wrong = a.request("send_task_input", taskId=task_id, input="x", requestId="ask-0")
         assert wrong["error"] == 'No pending ask from "ask-0"'
+        for blank in ("", "  ", "\n\t"):
+            refused = a.request("send_task_input", taskId=task_id, input=blank, requestId=request_id)
+            assert refused["error"].startswith("Invalid params: input must not be blank")
         assert a.request("send_task_input", taskId=task_id, input="green", requestId=request_id)["data"] == {
             "accepted": 5
         }
