@@ -16,8 +16,10 @@ from protocol import tasks as t
 INTENT, ACK, MESSAGE = "task-completion-intent", "task-completion-ack", "task-completion"
 TITLE_CHARS, EXCERPT_CHARS, PREVIEW_CHARS = 240, 8000, 200
 EXCERPT_CUT = "[Result excerpt truncated]"
-_CONTROLS = r"[\x00-\x1f\x7f-\x9f]+"
-_CONTROLS_IN_TEXT = r"[\x00-\x08\x0b-\x1f\x7f-\x9f]+"
+# Those that turn the direction of writing make a text look like another one.
+_DIRECTIONS = r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+_CONTROLS = rf"[\x00-\x1f\x7f-\x9f{_DIRECTIONS}]+"
+_CONTROLS_IN_TEXT = rf"[\x00-\x08\x0b-\x1f\x7f-\x9f{_DIRECTIONS}]+"
 
 
 class TaskNotice(Struct, frozen=True):
@@ -77,7 +79,7 @@ def details(notice: TaskNotice) -> dict[str, Any]:
 
 
 def one_line(value: str, most: int) -> str:
-    """`value` without control characters, at most `most` characters long."""
+    """`value` without characters that control or that turn the direction of writing, at most `most` characters long."""
     value = re.sub(_CONTROLS, " ", value).strip()
     return value if len(value) <= most else value[: most - 1] + "\u2026"
 
@@ -94,7 +96,7 @@ def _reasons(result: t.TaskResult) -> list[str]:
 
 
 def clean(value: str) -> str:
-    """`value` without control characters other than tabs and line feeds."""
+    """`value` without such characters other than tabs and line feeds."""
     return re.sub(_CONTROLS_IN_TEXT, " ", value).strip("\n")
 
 
