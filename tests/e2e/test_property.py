@@ -180,7 +180,7 @@ def test_each_command_gets_exactly_one_response(
 
 
 def test_all_commands_are_among_those_that_are_sent() -> None:
-    assert len(COMMAND_NAMES) == 56
+    assert len(COMMAND_NAMES) == 57
 
 
 @pytest.mark.parametrize("id_", [b"1e400", b"-0", b"1.00", b'"\\u0041"', b"null", b"123456789012345678901234567890.5"])

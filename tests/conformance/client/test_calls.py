@@ -26,6 +26,8 @@ GIVEN: dict[str, Any] = {
     "mode": "all",
     "enabled": True,
     "level": "high",
+    "columns": 100,
+    "rows": 30,
     "credential": {"type": "api_key", "key": "k"},
 }
 

@@ -453,7 +453,7 @@ def test_no_size_breaks_a_page(talker: ScriptedDoor, size: tuple[int, int]) -> N
     talker.details["t2"] = {"prompt": nasty, "tail": nasty, "questions": [{**QUESTION, "message": nasty}]}
 
     async def work(screen: Screen) -> None:
-        await screen.until(lambda: screen.lines)
+        await screen.until(lambda: screen.selected)
         steps = [DetailPage, "enter", InputPage, "a", "escape", DetailPage, "down", "enter", TranscriptPage]
         await screen.press("enter")
         await screen.until(lambda: screen.app.inspection.watched and screen.app.inspection.watched.detail)
