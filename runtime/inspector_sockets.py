@@ -52,15 +52,26 @@ def is_live(path: str) -> bool:
 
 def place_for(pid: int, uid: int) -> tuple[str, str]:
     """A private folder for the socket of this program, made if it is missing, and the socket's path. Raises `NoPlace`
-    when the path is too long in each, and `OSError` when the folder is a link, somebody else's, or cannot be made."""
-    from actors.shell.spill import private_directory
-
+    when the path is too long in each or the folder is a link, else `OSError` when it is not ours or cannot be."""
     name = f"t{pid}.sock"
     for root in _roots():
         path = os.path.join(root, f"atomic-{uid}", name)
         if len(os.fsencode(path)) <= PATH_BYTES:
-            return private_directory(root, f"atomic-{uid}", uid), path
+            return _private(root, f"atomic-{uid}", uid), path
     raise NoPlace(f"the path of the temporary directory is too long for a socket: {path}")
+
+
+def _private(root: str, name: str, uid: int) -> str:
+    """The errors name the whole path."""
+    from actors.shell.spill import private_directory
+
+    folder = os.path.join(root, name)
+    try:
+        return private_directory(root, name, uid)
+    except OSError as error:
+        if os.path.islink(folder):
+            raise NoPlace(f"{folder} is a link, and has to be a folder of its own") from None
+        raise OSError(error.errno, error.strerror or str(error), folder) from None
 
 
 def sweep(folder: str, now: float) -> None:

@@ -11,7 +11,7 @@ from textual.binding import Binding
 from textual.screen import Screen
 
 from runtime.inspector.detail_page import DetailPage
-from runtime.inspector.input_page import InputPage
+from runtime.inspector.input_page import InputPage, NotSent
 from runtime.inspector.inspection import Inspection
 from runtime.inspector.keys import Keys
 from runtime.inspector.link import LinkLost, Refused
@@ -147,7 +147,7 @@ class InspectorApp(App[int]):
         async def guarded() -> None:
             try:
                 await work
-            except (LinkLost, Refused, BadRecord) as error:
+            except (LinkLost, NotSent, Refused, BadRecord) as error:
                 if not isinstance(error, LinkLost) or self._is_live:  # else the notice says so
                     self.tell(str(error), "bad")
             else:

@@ -19,15 +19,19 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 NO_TEXTUAL = "atomic tasks needs textual: pip install 'atomic-runtime[tui]' (atomic tasks --list works without it)"
-NO_TERMINAL = "atomic tasks needs a terminal; atomic tasks --list prints the tasks anywhere"
+NO_TERMINAL = (
+    "atomic tasks needs a terminal on stdin, stdout and stderr, and there is none on {}; "
+    "atomic tasks --list prints the tasks anywhere"
+)
 
 
 def run(argv: Sequence[str], env: Mapping[str, str], cwd: str) -> int:
     """The exit code."""
     given = _parsed(argv)
     is_list = given.list or given.json
-    if not is_list and not all(map(os.isatty, (0, 1, 2))):
-        complain(NO_TERMINAL)
+    elsewhere = [name for number, name in enumerate(("stdin", "stdout", "stderr")) if not os.isatty(number)]
+    if elsewhere and not is_list:
+        complain(NO_TERMINAL.format(", ".join(elsewhere)))
         return 1
     try:
         return asyncio.run(_print(given)) if is_list else _show(given, env, cwd)

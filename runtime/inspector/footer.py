@@ -13,6 +13,9 @@ from runtime.inspector.texts import Line, cells, clip_start, clipped, one_line
 
 Control = tuple[str, str]
 """A key's name and what it does."""
+_PLAIN_KEYS = frozenset({"↑↓", "Enter", "Home/End", "PgUp/PgDn"})
+"""They need no word where there is little room."""
+_SHORT_KEYS = {"PgUp/PgDn": "PgUp/Dn"}
 
 
 def facts(session: Session, branch: str | None, home: str, width: int) -> Line:
@@ -29,26 +32,37 @@ def facts(session: Session, branch: str | None, home: str, width: int) -> Line:
 
 
 def controls(offered: Sequence[Control], width: int) -> Line:
-    """As many as there is room for: the last one, which leads out, then the first ones."""
+    """All of them if need be with shorter words; else as many as there is room for: the last one, which leads out, then
+    the first ones."""
     if not offered:
         return ()
-    *others, out = offered
-    room = width - _needs(out)
+    plain = [(_SHORT_KEYS.get(key, key), "" if key in _PLAIN_KEYS else does) for key, does in offered]
+    bare = [*plain[:-1], (plain[-1][0], "")]
+    for fits, gap in ((list(offered), 3), (list(offered), 2), (plain, 2), (bare, 2)):
+        if sum(map(_needs, fits)) + gap * (len(fits) - 1) < width:
+            return _row(fits, gap)
+    *others, out = plain
+    room = width - 1 - _needs(out)
     kept: list[Control] = []
     for control in others:
-        room -= _needs(control)
+        room -= _needs(control) + 2
         if room < 0:
             break
         kept.append(control)
+    return clipped(_row([*kept, out], 2), width)
+
+
+def _row(shown: Sequence[Control], gap: int) -> Line:
     spans = [
-        ((f"{'   ' if place else ' '}{key}", "mark"), (f" {does}", "dim"))
-        for place, (key, does) in enumerate((*kept, out))
+        ((f"{' ' * gap if place else ' '}{key}", "mark"), *(((f" {does}", "dim"),) if does else ()))
+        for place, (key, does) in enumerate(shown)
     ]
-    return clipped(tuple(span for pair in spans for span in pair), width)
+    return tuple(span for pair in spans for span in pair)
 
 
 def _needs(control: Control) -> int:
-    return cells(control[0]) + cells(control[1]) + 4
+    key, does = control
+    return cells(key) + (1 + cells(does) if does else 0)
 
 
 def git_branch(folder: str) -> str | None:

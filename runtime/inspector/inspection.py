@@ -6,6 +6,7 @@ given work that nobody waits for.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
 from protocol.tasks import TaskRecord
@@ -16,6 +17,9 @@ from runtime.inspector.records import Incoming, Response, Session, TaskList, Tas
 from runtime.inspector.sessions import Door
 from runtime.inspector.watched import Watched
 from runtime.inspector_sockets import is_live
+
+LOOKS = 10
+"""So many ticks after a loss it is asked whether the program is still there."""
 
 
 class Inspection:
@@ -34,6 +38,7 @@ class Inspection:
         self.watched: Watched | None = None
         self._now, self._changed, self._later = now, changed, later
         self._link: Link | None = None
+        self._looks = 0
 
     # -- the connection
 
@@ -80,7 +85,14 @@ class Inspection:
         self._changed()
 
     def _lose(self, reason: str) -> None:
+        self._looks = LOOKS
         self.board.lose(reason, is_alive=is_live(self.door.address), now=self._now())
+
+    async def _look(self) -> None:
+        """A program that is ending may still have listened when the connection was lost."""
+        is_alive = await asyncio.to_thread(is_live, self.door.address)
+        if self.board.state == "lost" and not is_alive:
+            self.board.lose(self.board.reason, is_alive=False, now=self._now())
 
     def _hear(self, record: Incoming) -> None:
         self.board.hear(record, self._now())
@@ -128,6 +140,9 @@ class Inspection:
 
     def tick(self) -> None:
         """Time has passed: what nobody tells is looked at again."""
+        if self.board.state == "lost" and self._looks > 0:
+            self._looks -= 1
+            self._later(self._look())
         watched = self.watched
         record = self.board.task(watched.task_id) if watched is not None else None
         is_running = self.board.is_live and record is not None and record.state in ACTIVE

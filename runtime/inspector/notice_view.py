@@ -16,8 +16,13 @@ def session_name(session: Session) -> str:
     return name or one_line(session.session_id)[:13]
 
 
-def notice(board: Board, pid: int, width: int) -> Line | None:
-    """None while all is live. `pid` is the program's."""
+def notice(board: Board, pid: int, width: int, again: str = "r") -> Line | None:
+    """None while all is live. `pid` is the program's, `again` what has to be pressed for another look."""
+    text = notice_text(board, pid, again)
+    return clipped(((f" {text}", "warn"),), width) if text is not None else None
+
+
+def notice_text(board: Board, pid: int, again: str) -> str | None:
     match board.state:
         case "live" | "connecting":
             return None
@@ -27,8 +32,8 @@ def notice(board: Board, pid: int, width: int) -> Line | None:
                 text += " This is how its tasks stood last."
         case "replaced":
             name = session_name(board.successor) if board.successor else "another one"
-            text = f"This session was replaced by {name}. r shows the tasks of that one."
+            text = f"This session was replaced by {name}. {again} shows the tasks of that one."
         case _:
             reason = f": {one_line(board.reason)}" if board.reason else ""
-            text = f"The connection is lost{reason}. r connects again."
-    return clipped(((f" {text}", "warn"),), width)
+            text = f"The connection is lost{reason}. {again} connects again."
+    return text

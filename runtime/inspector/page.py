@@ -55,6 +55,8 @@ class Page(Screen[None]):
     belongs to."""
 
     AUTO_FOCUS: ClassVar[str | None] = None
+    again: ClassVar[str] = "r"
+    """What leads to another look once this one is no longer live."""
 
     def __init__(self, inspection: Inspection | None) -> None:
         super().__init__()
@@ -118,7 +120,7 @@ class Page(Screen[None]):
         body = self.pane("body")
         lines = [rule(width, self.position() if body.bottom else "")]
         look = self._inspection
-        told = app.flash or (notice(look.board, look.door.pid, width) if look is not None else None)
+        told = app.flash or (notice(look.board, look.door.pid, width, self.again) if look is not None else None)
         if told is not None:
             lines.append(clipped(told, width))
         if look is not None and look.board.session is not None:

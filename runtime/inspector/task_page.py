@@ -68,5 +68,7 @@ class ConfirmPage(TaskPage):
         self.inspector.leave()
 
     def act(self, ask: Ask) -> None:
-        if ask in ("leave", "back"):
+        if ask == "again":
+            self.inspector.begin_again()
+        elif ask in ("leave", "back"):
             self.inspector.leave()

@@ -136,9 +136,9 @@ def duration(ms: int) -> str:
 
 
 def count(number: int) -> str:
-    """`950`, `12.3k`, `1.2M`."""
-    for unit, name in ((1_000_000, "M"), (1000, "k")):
-        if number >= unit:
+    """`950`, `12.3k`, `1.2M`, `2.1G`."""
+    for unit, name in ((1_000_000_000, "G"), (1_000_000, "M"), (1000, "k")):
+        if number >= unit * 0.99995:  # what would be rounded to 1000 has the next unit
             return f"{number / unit:.1f}".removesuffix(".0") + name
     return str(number)
 

@@ -126,7 +126,7 @@ def test_a_folder_that_is_none_of_ours_costs_one_line_and_the_tasks_go_on(
         (temp / FOLDER).write_text("")
     with start() as a:
         task_id = run_task(a, server)
-        a.wait_stderr("no inspector can connect: ")
+        a.wait_stderr(f"no inspector can connect: {temp / FOLDER}{' is a link' if kind == 'link' else ': '}")
         assert a.request("get_task", taskId=task_id)["data"]["task"]["state"] == "running"
         a.close_stdin()
         assert a.wait_exit() == 0

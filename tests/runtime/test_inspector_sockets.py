@@ -77,8 +77,12 @@ def test_a_link_in_place_of_the_folder_is_not_followed(temp: Path) -> None:
     (temp / f"atomic-{UID}").symlink_to(elsewhere)
     with listening(elsewhere / "t11.sock"):
         assert live_sockets() == []
-        with pytest.raises(OSError):
+        with pytest.raises(NoPlace, match=f"^{temp}/atomic-{UID} is a link"):
             place_for(1, UID)
+    (temp / f"atomic-{UID}").unlink()
+    (temp / f"atomic-{UID}").write_text("")
+    with pytest.raises(OSError, match=f"{temp}/atomic-{UID}"):
+        place_for(1, UID)
 
 
 @pytest.mark.parametrize("over", [0, 1])

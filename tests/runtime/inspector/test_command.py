@@ -126,7 +126,19 @@ def test_a_list_takes_one_place_of_an_inspector_and_no_more(short: Path, door: S
 
 
 def test_without_a_terminal_it_says_so(short: Path, door: ScriptedDoor) -> None:
-    assert run(short) == (1, "", f"atomic: {NO_TERMINAL}\n")
+    assert run(short) == (1, "", f"atomic: {NO_TERMINAL.format('stdin, stdout, stderr')}\n")
+
+
+def test_the_stream_that_is_no_terminal_is_named(short: Path, door: ScriptedDoor) -> None:
+    leader, follower = pty.openpty()
+    try:
+        told = subprocess.run(
+            PROGRAM, env=environment(short), stdin=follower, stdout=follower, stderr=subprocess.PIPE, timeout=60
+        )
+    finally:
+        os.close(leader)
+        os.close(follower)
+    assert (told.returncode, told.stderr.decode()) == (1, f"atomic: {NO_TERMINAL.format('stderr')}\n")
 
 
 @pytest.mark.parametrize("missing", ["textual", "rich"])

@@ -32,9 +32,22 @@ def test_the_facts_of_a_session_fit_and_the_end_of_a_long_path_is_kept() -> None
 def test_controls_that_do_not_fit_are_left_out_but_the_way_out_stays() -> None:
     offered = [("↑↓", "select"), ("Enter", "open"), ("x", "stop"), ("Esc", "leave")]
     assert text(controls(offered, 80)) == " ↑↓ select   Enter open   x stop   Esc leave"
-    assert text(controls(offered, 30)) == " ↑↓ select   Esc leave"
+    assert text(controls(offered, 41)) == " ↑↓ select  Enter open  x stop  Esc leave"
+    assert text(controls(offered, 40)) == " ↑↓  Enter  x stop  Esc leave"
+    assert text(controls(offered, 25)) == " ↑↓  Enter  x stop  Esc"
+    assert text(controls(offered, 20)) == " ↑↓  Esc leave"
     assert text(controls(offered, 12)) == " Esc leave"
     assert controls([], 80) == ()
+
+
+def test_forty_columns_show_every_control_of_the_fullest_pages() -> None:
+    pages, stop, back = ("PgUp/PgDn", "scroll"), ("x", "stop"), ("←/Esc", "back")
+    detail = [("↑↓", "select"), ("Enter", "choose"), pages, stop, back]
+    assert text(controls(detail, 40)) == " ↑↓  Enter  PgUp/Dn  x stop  ←/Esc back"
+    transcript = [("↑↓", "line"), pages, ("Home/End", "first, last"), stop, back]
+    assert text(controls(transcript, 40)) == " ↑↓  PgUp/Dn  Home/End  x stop  ←/Esc"
+    own = [("↑↓", "select"), ("u/d", "scroll"), back]
+    assert text(controls(own, 30)) == " ↑↓  u/d scroll  ←/Esc back"
 
 
 def test_the_branch_of_a_folder(tmp_path: Path) -> None:

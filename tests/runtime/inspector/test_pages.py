@@ -352,7 +352,95 @@ def test_an_open_question_is_answered(door: ScriptedDoor, typed: str, sent: str)
     assert (answer["taskId"], answer["requestId"], answer["input"]) == ("t1", "q1", sent)
 
 
+def test_a_long_question_is_scrolled_to_its_numbered_options(door: ScriptedDoor) -> None:
+    options = {"type": "multi", "question": "Take", "options": ["red", "green", "blue"]}
+    door.put(agent("t1", title="find it", **ASKING))
+    door.details["t1"] = {"questions": [{**QUESTION, "message": "word " * 200, "questions": [options]}]}
+
+    async def work(screen: Screen) -> None:
+        await screen.shows("1 input needed")
+        await screen.press("enter")
+        await screen.shows(" ▸ Open question")
+        await screen.press("enter")
+        await screen.shows("PgUp/Dn", "Esc leave input")
+        assert "red" not in screen.text
+        for _ in range(40):
+            await screen.press("pagedown")
+        await screen.shows("Numbers choose", "3. blue")
+        await screen.press("1", ",", "3")
+        await screen.shows("> 1,3", "3. blue")
+        await screen.press("pageup", "pageup")
+        await screen.hides("3. blue")
+        await screen.press("enter")
+        await screen.shows(" ▸ ")
+
+    inspect(door, work, size=(40, 12))
+    (answer,) = door.wait_for("send_task_input")
+    assert answer["input"] == "red, blue"
+
+
+@pytest.mark.parametrize("is_answer", [False, True])
+def test_what_is_typed_stays_when_it_cannot_be_sent(door: ScriptedDoor, is_answer: bool) -> None:
+    door.put(agent("t1", title="it", **ASKING) if is_answer else task("t1", title="it", acceptsInput=True))
+    door.details["t1"] = {"questions": [QUESTION]} if is_answer else {"tail": ">>> "}
+
+    async def work(screen: Screen) -> None:
+        await screen.shows(" it")
+        await screen.press("enter")
+        await screen.shows("Open question" if is_answer else "   Input")
+        await screen.press(*(["enter"] if is_answer else ["down", "enter"]))
+        await screen.shows("Esc leave input")
+        await screen.press("r", "x")
+        door.hang_up()
+        await screen.shows("The connection is lost", "Esc, then r connects again.")
+        await screen.press("enter")
+        await screen.shows("Not sent: The connection is lost", "> rx")
+        door.end()
+        await screen.until(lambda: screen.app.inspection.board.state == "ended")
+        await screen.press("enter")
+        await screen.shows(f"Not sent: The program (pid {door.pid}) has ended.", "> rx")
+        await screen.press("escape")
+        await screen.shows(f" The program (pid {door.pid}) has ended.")
+
+    inspect(door, work)
+    assert [request for request in door.asked if request["type"] == "send_task_input"] == []
+
+
+def test_a_line_that_is_refused_comes_back(door: ScriptedDoor) -> None:
+    door.put(task("t1", title="it", acceptsInput=True))
+    refused = {"success": False, "error": "it is over"}
+    door.answer = lambda request: refused if request["type"] == "send_task_input" else None
+
+    async def work(screen: Screen) -> None:
+        await screen.shows(" it")
+        await screen.press("enter")
+        await screen.shows("   Input")
+        await screen.press("down", "enter")
+        await screen.shows("Esc leave input")
+        await screen.press("a", "b", "enter")
+        await screen.shows("Not sent: it is over", "> ab")
+
+    inspect(door, work)
+
+
 # ---- the end of the connection
+
+
+def test_the_question_before_a_stop_leads_to_the_session_that_came_instead(door: ScriptedDoor) -> None:
+    door.put(task("t1", title="make"))
+
+    async def work(screen: Screen) -> None:
+        await screen.shows("make")
+        await screen.press("x")
+        await screen.shows("Stop this command?")
+        door.tasks = {}
+        door.say({"type": "inspector_session", "sessionId": "0200", "cwd": "/next", "sessionName": "the next one"})
+        door.put(task("t9", title="its command"))
+        await screen.shows("r shows the tasks of that one", "It cannot be stopped any more.")
+        await screen.press("r")
+        await screen.shows("Shells 1", "its command")
+
+    inspect(door, work)
 
 
 def test_a_program_that_ends_leaves_a_list_that_can_be_read(talker: ScriptedDoor) -> None:

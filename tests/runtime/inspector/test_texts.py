@@ -103,7 +103,16 @@ def test_durations(ms: int, shown: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "shown"), [(0, "0"), (950, "950"), (1000, "1k"), (34_211, "34.2k"), (1_200_000, "1.2M")]
+    ("number", "shown"),
+    [
+        (0, "0"),
+        (950, "950"),
+        (1000, "1k"),
+        (34_211, "34.2k"),
+        (1_200_000, "1.2M"),
+        (2_080_800_000, "2.1G"),
+        (999_999, "1M"),
+    ],
 )
 def test_counts(number: int, shown: str) -> None:
     assert count(number) == shown
