@@ -225,15 +225,17 @@ def test_the_page_of_a_question_shows_it_and_a_number_chooses_an_option() -> Non
     assert [answer_of(found.questions[0], each) for each in typed] == ["that", "this", "3", "0", "neither", "²"]
 
 
-def test_several_questions_have_one_answer_and_no_numbers_to_choose_by() -> None:
+def test_several_questions_have_one_answer_that_is_sent_as_typed() -> None:
     record = agent("t1", **ASKING)
     more = {"type": "multi", "question": "And?", "options": ["a", "b"]}
     found = detail(record, questions=[{**QUESTION, "questions": [CHOICE, more]}])
     lines = shown(input_lines(read(record), found, 80, is_answer=True))
     assert [line for line in lines if line][3:] == [
-        *("   - that", " And?", "   - a", "   - b", " One answer is for all of them.")
+        *("   2. that", " And?", "   1. a", "   2. b", " One answer is for all of them.")
     ]
     assert answer_of(found.questions[0], "2") == "2"
+    lone = detail(record, questions=[{**QUESTION, "questions": [{**CHOICE, "type": "multi"}]}]).questions[0]
+    assert [answer_of(lone, each) for each in ("2, 1", "1", "1 3", "")] == ["that, this", "this", "1 3", ""]
     plain = {"requestId": "q1", "reason": "need_decision", "message": "Go on?"}
     assert shown(input_lines(read(record), detail(record, questions=[plain]), 80, is_answer=True)) == ["", " Go on?"]
 

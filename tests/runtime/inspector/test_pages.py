@@ -39,7 +39,7 @@ def test_the_list_shows_groups_facts_and_controls_and_escape_leaves(door: Script
             "Agents 1   1 running", "Shells 1   1 completed", "scout · find it", "fa/m · thinking medium"
         )
         assert screen.selected.startswith(" ▸ ● Running")
-        assert screen.lines[-1] == " ↑↓ select   Enter open   x stop   Esc leave"
+        await screen.until(lambda: screen.lines[-1] == " ↑↓ select   Enter open   x stop   Esc leave")
         assert "fa/m · thinking medium   " in screen.lines[-2]
         await screen.press("down")
         await screen.until(lambda: screen.selected.startswith(" ▸ ✓ Completed"))
