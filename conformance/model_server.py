@@ -249,7 +249,7 @@ class _Connection:
     def _answer_next(self) -> bool:
         """Whether the connection stays open for another request."""
         head = self._in.readline()
-        if not head.strip():
+        if not head.strip() or not head.endswith(b"\n"):
             return False
         _, target, _ = head.decode("latin-1").split(" ", 2)
         headers = self._read_headers()
@@ -281,7 +281,7 @@ class _Connection:
 
     def _read_headers(self) -> dict[str, str]:
         headers: dict[str, str] = {}
-        while line := self._in.readline().strip():
+        while line := self._line().strip():
             name, _, value = line.decode("latin-1").partition(":")
             headers[name.strip().lower()] = value.strip()
         return headers
@@ -290,13 +290,26 @@ class _Connection:
         if headers.get("expect", "").lower() == "100-continue":
             self._client.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
         if "chunked" not in headers.get("transfer-encoding", "").lower():
-            return self._in.read(int(headers.get("content-length", 0)))
+            return self._exactly(int(headers.get("content-length", 0)))
         chunks = []
-        while size := int(self._in.readline().partition(b";")[0], 16):
-            chunks.append(self._in.read(size))
-            self._in.readline()
+        while size := int(self._line().partition(b";")[0], 16):
+            chunks.append(self._exactly(size))
+            self._line()
         self._read_headers()  # trailers
         return b"".join(chunks)
+
+    def _line(self) -> bytes:
+        """A request that is cut off within is none: its client has left."""
+        line = self._in.readline()
+        if not line.endswith(b"\n"):
+            raise _ClientLeft
+        return line
+
+    def _exactly(self, size: int) -> bytes:
+        data = self._in.read(size)
+        if len(data) < size:
+            raise _ClientLeft
+        return data
 
     # ---- writing -----------------------------------------------------------------------------------------------
 

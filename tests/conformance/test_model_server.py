@@ -367,3 +367,27 @@ def test_alone_it_tells_its_address_and_logs_every_request(tmp_path: Path) -> No
         finally:
             process.terminate()
     assert [json.loads(line)["body"] for line in log.read_text().splitlines()] == [body_of("SAY alone")]
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"POST /v1/mess",
+        b"POST /v1/messages HTTP/1.1\r\ncontent-le",
+        b"POST /v1/messages HTTP/1.1\r\ncontent-length: 40\r\n",
+        b"POST /v1/messages HTTP/1.1\r\ncontent-length: 40\r\n\r\n",
+        b'POST /v1/messages HTTP/1.1\r\ncontent-length: 40\r\n\r\n{"stream": tr',
+        b'POST /v1/messages HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n20\r\n{"stream": tr',
+        b"POST /v1/messages HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n",
+    ],
+    ids=range(7),
+)
+def test_a_request_whose_client_leaves_in_the_middle_is_none(sent: bytes) -> None:
+    with ModelServer() as server:
+        server.default = lambda request: model.text(request.body["model"])
+        host, port = server.url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=20) as client:
+            client.sendall(sent)
+            client.shutdown(socket.SHUT_WR)
+            assert client.recv(100) == b""
+        assert server.requests == []
