@@ -1373,7 +1373,7 @@ class VisitorCame(Struct, frozen=True):
 
 
 class DoorRefused(Struct, frozen=True):
-    """There is no socket that an inspector could find."""
+    """There is no socket or pipe that an inspector could find."""
 
     error: str
 

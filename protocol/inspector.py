@@ -1,4 +1,4 @@
-"""The local socket of a running program, over which an inspector looks at its tasks: what differs from stdin.
+"""The local socket or pipe of a running program, over which an inspector looks at its tasks: what differs from stdin.
 
 Records are JSON lines. The program greets first; then the inspector sends the commands below, and gets one response
 for each and the events that it subscribed to.

@@ -11,7 +11,6 @@ import contextlib
 import os
 import re
 import stat
-import sys
 
 PATH_BYTES = 103
 """A socket's path may be no longer, on any system: 104 with the zero byte on macOS, 108 on Linux."""
@@ -20,7 +19,6 @@ LARGEST_PID = 2**31 - 1
 UNBORN_S = 60
 CONNECT_S = 1.0
 _NAME = re.compile(r"([tn])(\d+)\.sock")
-HAS_SOCKETS = sys.platform != "win32"
 
 
 class NoPlace(Exception):
@@ -30,8 +28,6 @@ class NoPlace(Exception):
 def known_sockets() -> list[tuple[int, str]]:
     """The pid and the socket's path of each program of this user that may be there for an inspector, by pid. Nobody is
     asked: a connection only for that would take the place of an inspector."""
-    if not HAS_SOCKETS:
-        return []
     return sorted(found for folder in _folders() for found in _sockets(folder))
 
 

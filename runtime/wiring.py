@@ -7,6 +7,7 @@ are the constructors' parameters and the few `connect` calls that close circles 
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 import uuid
@@ -75,6 +76,7 @@ from runtime.threads import ThreadHost
 from runtime.uuid7 import uuid7
 
 if TYPE_CHECKING:
+    from actors.inspector.door import WayIn
     from actors.mail import Ticket
     from actors.model.stream import StreamOpener
     from actors.model.transport import Transport, TransportSettings
@@ -90,7 +92,6 @@ if TYPE_CHECKING:
     from actors.tool.table import Tool
     from protocol.commands import WithImages
     from protocol.tasks import TaskKind, TaskRef
-    from runtime.local_socket import LocalSocket
     from runtime.oneshot import OneShotPlan
 
 
@@ -140,7 +141,7 @@ class House:
         self._pump = pump
         self._transport = _LazyTransport(startup.settings)
         self._tools = startup.tools
-        self._ways_in: list[LocalSocket] = []
+        self._ways_in: list[WayIn] = []
 
     def tidy(self) -> None:
         """Whichever way the program ends: nothing of it stays where others would find it."""
@@ -278,9 +279,12 @@ class House:
 
     def _start_door(self, clock: Address[ClockMail], desk: Address[SessionDeskMail]) -> Child[DoorMail]:
         from actors.inspector.door import Door
-        from runtime.local_socket import LocalSocket
 
-        way_in = LocalSocket(self._pump)
+        if sys.platform == "win32":
+            from runtime.local_pipe import LocalPipe as LocalWayIn
+        else:
+            from runtime.local_socket import LocalSocket as LocalWayIn
+        way_in = LocalWayIn(self._pump)
         self._ways_in.append(way_in)
         door = Door(desk, way_in, partial(self._start_visitor, clock), complain)
         return self._host.start(door, "door", desk, DOOR)

@@ -1,8 +1,8 @@
 """The door for inspectors: who of them is here, and which session they look at.
 
-It owns the listening socket, which is opened with the first task of the process, and a `Visitor` for each connection.
-Visitors look at the current session, whichever that is: the desk of the sessions tells the door, and the door tells
-them. Nobody waits for a visitor but the end of the program, and that not for long.
+It owns the listening socket (on Windows a pipe), which is opened with the first task of the process, and a `Visitor`
+for each connection. Visitors look at the current session, whichever that is: the desk of the sessions tells the door,
+and the door tells them. Nobody waits for a visitor but the end of the program, and that not for long.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ CLOSING = "atomic is shutting down"
 
 
 class WayIn(Protocol):
-    """The listening socket. `open` begins to listen, and tells of those who come as `VisitorCame`, or `DoorRefused`;
-    after `close` nobody comes any more. Neither waits."""
+    """The listening socket or pipe. `open` begins to listen, and tells of those who come as `VisitorCame`, or
+    `DoorRefused`; after `close` nobody comes any more. Neither waits."""
 
     def open(self, to: Address[DoorMail]) -> None: ...
     def close(self) -> None: ...

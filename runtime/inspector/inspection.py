@@ -13,10 +13,10 @@ from protocol.tasks import TaskRecord
 from runtime.inspector.board import ACTIVE, Board
 from runtime.inspector.footer import git_branch
 from runtime.inspector.link import Link, LinkLost
+from runtime.inspector.programs import is_live
 from runtime.inspector.records import Incoming, Response, Session, TaskList, TaskTranscript, TaskUpdate, read_data
 from runtime.inspector.sessions import Door
 from runtime.inspector.watched import Watched
-from runtime.inspector_sockets import is_live
 
 LOOKS = 10
 """So many ticks after a loss it is asked whether the program is still there."""

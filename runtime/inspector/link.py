@@ -1,4 +1,4 @@
-"""The connection to a running program: JSON lines over its socket, requests matched with their answers.
+"""The connection to a running program: JSON lines over its stream, requests matched with their answers.
 
 Owns the open requests. Promises that each of them ends: with its answer, with `Refused`, or with `LinkLost`.
 """
@@ -13,6 +13,7 @@ from typing import Any
 from protocol.codec import encode
 from protocol.inspector import VERSION
 from protocol.lines import LineSplitter
+from runtime.inspector.programs import open_stream
 from runtime.inspector.records import BadRecord, Hello, Incoming, Refusal, Response, read_record
 from runtime.threads import describe
 
@@ -50,7 +51,7 @@ class Link:
         """Returns the greeting. Raises `LinkLost`."""
         try:
             async with asyncio.timeout(self._patience_s):
-                reader, self._writer = await asyncio.open_unix_connection(self._address)
+                reader, self._writer = await open_stream(self._address)
                 self.hello, rest, splitter = await _greeting(reader)
         except TimeoutError:
             self.close()

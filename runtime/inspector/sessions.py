@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 from protocol.codec import decode_any
 from runtime.config_values import shown
 from runtime.inspector.link import Link, LinkLost, NobodyThere
+from runtime.inspector.programs import known_programs
 from runtime.inspector.records import BadRecord, Hello
 from runtime.inspector.texts import one_line
-from runtime.inspector_sockets import known_sockets
 
 NO_SESSION = "No running session has tasks to look at; a session can be reached from its first task on"
 ID_CHARS = 13
@@ -54,7 +54,7 @@ class NotFound(Exception):
 
 async def find_sessions(*, keep: bool = False) -> Found:
     """Asks all at once. With `keep` the connections stay open, so that nobody has to be let in twice."""
-    asked = await asyncio.gather(*(_greet(Door(*found), keep) for found in known_sockets()))
+    asked = await asyncio.gather(*(_greet(Door(*found), keep) for found in known_programs()))
     return Found(
         [answer for answer in asked if isinstance(answer, Live)],
         [answer for answer in asked if isinstance(answer, Silent)],

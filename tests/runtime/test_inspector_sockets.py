@@ -18,8 +18,9 @@ from actors.mail import DoorRefused, VisitorBytes, VisitorCame, VisitorEnded, Vi
 from actors.probe import Probe
 from runtime import inspector_sockets
 from runtime.inspector_sockets import PATH_BYTES, NoPlace, is_live, known_sockets, place_for, sweep
-from runtime.local_socket import LocalSocket, SocketConnection
+from runtime.local_socket import LocalSocket, SocketWire
 from runtime.threads import start_pump
+from runtime.visitor_pumps import PumpedConnection
 
 UID = os.getuid()
 
@@ -164,16 +165,16 @@ def connect(path: str) -> socket.socket:
 
 
 @pytest.fixture
-def pair() -> Iterator[tuple[SocketConnection, socket.socket]]:
+def pair() -> Iterator[tuple[PumpedConnection, socket.socket]]:
     here, there = socket.socketpair(socket.AF_UNIX)
     there.settimeout(10)
-    connection = SocketConnection(here, start_pump)
+    connection = PumpedConnection(SocketWire(here), start_pump)
     yield connection, there
     connection.close()
     there.close()
 
 
-def test_what_comes_is_told_and_its_end(pair: tuple[SocketConnection, socket.socket]) -> None:
+def test_what_comes_is_told_and_its_end(pair: tuple[PumpedConnection, socket.socket]) -> None:
     connection, there = pair
     to = Probe[Any]()
     connection.read(to)
@@ -183,7 +184,7 @@ def test_what_comes_is_told_and_its_end(pair: tuple[SocketConnection, socket.soc
     assert to.next() == VisitorEnded(is_gone=False)
 
 
-def test_whoever_has_closed_is_gone(pair: tuple[SocketConnection, socket.socket]) -> None:
+def test_whoever_has_closed_is_gone(pair: tuple[PumpedConnection, socket.socket]) -> None:
     connection, there = pair
     to = Probe[Any]()
     connection.read(to)
@@ -192,7 +193,7 @@ def test_whoever_has_closed_is_gone(pair: tuple[SocketConnection, socket.socket]
 
 
 def test_what_is_sent_arrives_in_order_and_is_told_when_it_has_left(
-    pair: tuple[SocketConnection, socket.socket],
+    pair: tuple[PumpedConnection, socket.socket],
 ) -> None:
     connection, there = pair
     to = Probe[Any]()
@@ -209,7 +210,7 @@ def test_what_is_sent_arrives_in_order_and_is_told_when_it_has_left(
     assert left == 3_000_000
 
 
-def test_who_is_dismissed_is_told_why_before_the_end(pair: tuple[SocketConnection, socket.socket]) -> None:
+def test_who_is_dismissed_is_told_why_before_the_end(pair: tuple[PumpedConnection, socket.socket]) -> None:
     connection, there = pair
     there.sendall(b"what came meanwhile is not read\n")
     connection.dismiss(b"no room\n")
@@ -228,7 +229,7 @@ def test_dismissing_one_that_is_gone_or_takes_nothing_is_no_fault() -> None:
                     here.send(b"x" * 65536)
         else:
             there.close()
-        SocketConnection(here, start_pump).dismiss(b"no room\n")
+        PumpedConnection(SocketWire(here), start_pump).dismiss(b"no room\n")
         there.close()
 
 
@@ -241,7 +242,7 @@ def test_closing_frees_pumps_that_sit_in_a_read_or_a_write() -> None:
         over = next(waiting)
         start_pump(name, lambda: (work(), over.set()))
 
-    connection = SocketConnection(here, pump)
+    connection = PumpedConnection(SocketWire(here), pump)
     to = Probe[Any]()
     connection.read(to)
     connection.send(b"x" * 10_000_000, to)  # more than anybody takes who does not read
@@ -251,7 +252,7 @@ def test_closing_frees_pumps_that_sit_in_a_read_or_a_write() -> None:
     there.close()
 
 
-def test_sending_to_one_that_is_gone_is_told(pair: tuple[SocketConnection, socket.socket]) -> None:
+def test_sending_to_one_that_is_gone_is_told(pair: tuple[PumpedConnection, socket.socket]) -> None:
     connection, there = pair
     there.close()
     to = Probe[Any]()
