@@ -8,7 +8,7 @@ inbox, hands over one mail at a time, and turns an exception into a `Down` for t
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -42,6 +42,9 @@ class Actor(Generic[Mail]):
     """Base of all actors. The host sets `me` before `begin`."""
 
     me: Child[Mail]
+    apart: ClassVar[bool] = False
+    """Whether it needs a thread of its own: because it waits for somebody outside, or because it has to be there
+    while another one hangs. All others share one."""
 
     def begin(self) -> None:
         """Runs once, in the actor's own turn, before the first mail."""

@@ -14,6 +14,8 @@ class Clock(Actor[ClockMail]):
     """Owns the heap of deadlines. `now` is in seconds and never goes back; `sleep_until` asks the clock's pump to tell
     `Woke` at that time, and replaces what was asked before."""
 
+    apart = True  # the deadline at the end of the program has to pass also while another actor hangs
+
     def __init__(self, now: Callable[[], float], sleep_until: Callable[[float, Address[Woke]], None]) -> None:
         self._now = now
         self._sleep_until = sleep_until

@@ -16,6 +16,8 @@ from actors.mail import PreferenceSaved, PreferencesMail
 class Preferences(Actor[PreferencesMail]):
     """`save` writes one value and raises `ValueError` with a clear text; `complain` takes a line for stderr."""
 
+    apart = True  # another process may hold the lock of the file
+
     def __init__(self, save: Callable[[tuple[str, ...], Any], None], complain: Callable[[str], None]) -> None:
         self._save = save
         self._complain = complain

@@ -53,6 +53,8 @@ class Writer(Actor[WriterMail]):
     """`write_all` writes bytes to the client and raises `OSError` when nobody can read them any more; `first_written`
     hears that the first burst has left."""
 
+    apart = True  # a client that does not read holds it up
+
     def __init__(
         self,
         write_all: Callable[[bytes], None],

@@ -126,16 +126,17 @@ def _facts(startup: Startup) -> str:
 
 def _run(startup: Startup, trace: TraceFile | None, plan: OneShotPlan | None) -> None:
     from runtime.children import kill_descendants, mark_children
+    from runtime.pumps import Pumps
     from runtime.root import Root
     from runtime.stdio import StdoutSink, complain, take_stdout
-    from runtime.threads import ThreadHost, describe, start_named_pump, start_pump
+    from runtime.threads import ThreadHost, describe, start_named_pump
     from runtime.wiring import House
 
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     mark_children()
     sink = StdoutSink(take_stdout())
     address = MainThread()
-    pump = start_pump if trace is None else start_named_pump
+    pump = Pumps().start if trace is None else start_named_pump
     house = House(startup, ThreadHost(trace), os.environ, pump, plan)
 
     def sweep() -> None:

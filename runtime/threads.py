@@ -1,7 +1,8 @@
-"""Hosts actors on threads with pykka: one daemon thread each, mail in the order in which it was told.
+"""Hosts actors with pykka: mail in the order in which it was told.
 
-An exception in an actor ends it: it says its last words, then its owner gets a `Down`. pykka's own traceback log stays
-silent, since tracebacks can hold what a user typed.
+Most share the thread of a `Crew`; one that says that it is `apart` has a daemon thread of its own. An exception in an
+actor ends it: it says its last words, then its owner gets a `Down`. pykka's own traceback log stays silent, since
+tracebacks can hold what a user typed.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any, Generic, TypeVar
 import pykka
 
 from actors.base import Actor, Address, Child, Down
+from runtime.crew import Crew, CrewInbox
 
 Mail = TypeVar("Mail")
 
@@ -26,12 +28,13 @@ logging.getLogger("pykka").propagate = False
 
 
 class ThreadAddress(Generic[Mail]):
-    """The address of an actor on a thread."""
+    """The address of an actor that pykka hosts."""
 
-    __slots__ = ("_ref", "name")
+    __slots__ = ("_hosted", "_ref", "name")
 
-    def __init__(self, ref: pykka.ActorRef[Any], name: str) -> None:
-        self._ref = ref
+    def __init__(self, hosted: Hosted, name: str) -> None:
+        self._hosted = hosted
+        self._ref = hosted.actor_ref
         self.name = name
 
     def tell(self, mail: Mail) -> None:
@@ -41,15 +44,18 @@ class ThreadAddress(Generic[Mail]):
             return  # the owner's Down covers the loss
 
     def stop(self) -> None:
-        self._ref.stop(block=False)
+        try:
+            self._hosted.stop()
+        except pykka.ActorDeadError:
+            return
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
 
 
-class _Thread(pykka.ThreadingActor):
-    """One hosted actor. `SimpleQueue` makes a tell 3 to 4 times faster than `queue.Queue`, and may be put from a
-    signal handler."""
+class Hosted(pykka.ThreadingActor):
+    """One actor on a thread of its own. `SimpleQueue` makes a tell 3 to 4 times faster than `queue.Queue`, and may be
+    put from a signal handler."""
 
     use_daemon_thread = True
 
@@ -63,20 +69,16 @@ class _Thread(pykka.ThreadingActor):
         self._reading: Any = None
 
     @staticmethod
-    def _create_actor_inbox() -> SimpleQueue[Any]:
+    def _create_actor_inbox() -> Any:
         return SimpleQueue()
 
     def _start_actor_loop(self) -> None:
         """Without waiting until the thread runs, as `Thread.start` does: that took 0.28 ms of the 2.8 of a shell
         request, twice. Only the trace needs threads with names."""
-        if self._named:
-            super()._start_actor_loop()
-        else:
-            _thread.start_new_thread(self._actor_loop, ())
+        start_thread = start_named_pump if self._named else start_pump
+        start_thread(self._name, self._actor_loop)
 
     def on_start(self) -> None:
-        if self._named:
-            threading.current_thread().name = self._name
         try:
             self._actor.begin()
         except Exception:
@@ -104,7 +106,7 @@ class _Thread(pykka.ThreadingActor):
     def _die(self, error: BaseException | None) -> None:
         unread = [] if self._reading is None else [self._reading]
         while not self.actor_inbox.empty():
-            message = self.actor_inbox.get().message
+            message = self.actor_inbox.get_nowait().message  # type: ignore[attr-defined]  # both kinds of ours have it
             if not type(message).__module__.startswith("pykka."):
                 unread.append(message)
         what = describe(error)
@@ -113,6 +115,39 @@ class _Thread(pykka.ThreadingActor):
         except Exception as failure:  # let out, it would print a traceback with what a user typed
             what = f"{what}; then its last words failed: {describe(failure)}"
         self._owner.tell(Down(self._key, what))
+
+
+class CrewMember(Hosted):
+    """One actor on the thread of the crew."""
+
+    actor_inbox: CrewInbox
+
+    def __init__(
+        self, actor: Actor[Any], name: str, owner: Address[Down], key: Any, *, named: bool, crew: Crew
+    ) -> None:
+        self._crew = crew
+        self._is_begun = False
+        super().__init__(actor, name, owner, key, named=named)
+
+    def _create_actor_inbox(self) -> CrewInbox:  # type: ignore[override]  # pykka asks the object, not the class
+        return self._crew.inbox_for(self)
+
+    def _start_actor_loop(self) -> None:
+        self._crew.call(self)
+
+    def turn(self) -> None:
+        """What pykka does in the loop of a thread, up to the end of one mail."""
+        if self.actor_stopped.is_set():
+            return  # of mail that came while it ended
+        if self._named:
+            threading.current_thread().name = self._name
+        if self._is_begun:
+            self.actor_inbox.take_turn(self._actor_loop_running)
+        else:
+            self._is_begun = True
+            self._actor_loop_setup()
+        if self.actor_stopped.is_set():
+            self._actor_loop_teardown()
 
 
 def describe(error: BaseException | None) -> str:
@@ -150,22 +185,28 @@ class TracedAddress(Generic[Mail]):
 
 
 class ThreadHost:
-    """Starts actors on threads; with `trace`, everything that they are told is traced."""
+    """Starts actors; with `trace`, everything that they are told is traced."""
 
     def __init__(self, trace: Trace | None = None) -> None:
         self._trace = trace
+        self._crew = Crew(start_pump if trace is None else start_named_pump)
 
     def start(self, actor: Actor[Mail], name: str, owner: Address[Down], key: Any = None) -> Child[Mail]:
-        thread = _Thread(actor, name, owner, key, named=self._trace is not None)
-        address = ThreadAddress[Mail](thread.actor_ref, name)
+        named = self._trace is not None
+        hosted = (
+            Hosted(actor, name, owner, key, named=named)
+            if actor.apart
+            else CrewMember(actor, name, owner, key, named=named, crew=self._crew)
+        )
+        address = ThreadAddress[Mail](hosted, name)
         actor.me = address if self._trace is None else TracedAddress(address, self._trace)
-        pykka.ActorRegistry.register(thread.actor_ref)
-        thread._start_actor_loop()
+        pykka.ActorRegistry.register(hosted.actor_ref)
+        hosted._start_actor_loop()
         return actor.me
 
 
 def start_pump(name: str, work: Callable[[], None]) -> None:
-    """Does not wait until the thread runs; see `_Thread`."""
+    """Does not wait until the thread runs; see `Hosted`."""
     _thread.start_new_thread(work, ())
 
 
