@@ -26,13 +26,16 @@ class Clock(Actor[ClockMail]):
         match mail:
             case Arm(key, delay_ms, to):
                 self._armed += 1
-                heapq.heappush(self._deadlines, (self._now() + delay_ms / 1000, self._armed, key, to))
+                armed = (self._now() + delay_ms / 1000, self._armed, key, to)
+                heapq.heappush(self._deadlines, armed)
+                if self._deadlines[0] is armed:  # nobody need wake for a later one
+                    self._sleep_until(armed[0], self.me)
             case Woke():
                 self._ring()
+                if self._deadlines:
+                    self._sleep_until(self._deadlines[0][0], self.me)
             case _:
                 assert_never(mail)
-        if self._deadlines:
-            self._sleep_until(self._deadlines[0][0], self.me)
 
     def _ring(self) -> None:
         now = self._now()

@@ -112,7 +112,7 @@ class TaskDesk(Actor[TaskDeskMail]):
     def begin(self) -> None:
         owner = self._owner
         self._runners = Runners(self.me, self._start_shell_task, self._start_subagent)
-        self._tools = ToolSide(owner, self._runners, self._do)
+        self._tools = ToolSide(owner, self._runners, self._do, self._clock, self.me)
         self._transcripts = Transcripts(self._runners, self._read_history, self.me)
         self._clients = ClientSide(owner, self._runners, self._transcripts, self._session)
         self._pauses = PauseSide(owner)
@@ -168,7 +168,8 @@ class TaskDesk(Actor[TaskDeskMail]):
             case ResumeTasks():
                 self._pauses.resume(mail)
             case Tick(key):
-                self._reports.rang(key)
+                if not self._tools.rang(key):
+                    self._reports.rang(key)
             case Down(task_id, error):
                 self._reports.died(task_id, error)
             case _:
@@ -189,7 +190,7 @@ class TaskDesk(Actor[TaskDeskMail]):
         for effect in effects:
             match effect:
                 case Changed(task_id):
-                    self._session.tell(TaskChanged(self._owner.task(task_id).record()))
+                    self._tell_changed(self._owner.task(task_id))
                 case Resolve(wait, outcome):
                     if isinstance(wait.observer, Ticket):
                         self._clients.answer(wait.observer, outcome)
@@ -203,7 +204,7 @@ class TaskDesk(Actor[TaskDeskMail]):
                     self._clock.tell(Arm(wait_id, math.ceil(delay_ms), self.me))
                 case Announce(task_id):
                     task = self._owner.task(task_id)
-                    self._session.tell(TaskChanged(task.record(), self._notice(task)))
+                    self._tell_changed(task, self._notice(task))
                 case Paused():
                     self._pauses.paused(effect)
                 case Relay(message):
@@ -213,6 +214,13 @@ class TaskDesk(Actor[TaskDeskMail]):
                     self._leave()
                 case _:
                     assert_never(effect)
+
+    def _tell_changed(self, task: Task, notice: TaskNotice | None = None) -> None:
+        """One step of a task may be several effects; it looks the same after each of them."""
+        record = task.record()
+        if notice is not None or record != task.last_told:
+            task.last_told = record
+            self._session.tell(TaskChanged(record, notice))
 
     def _leave(self) -> None:
         """The session stops its desk; without one it stops by itself."""

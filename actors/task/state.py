@@ -66,8 +66,8 @@ class Launch(Struct, frozen=True):
 
 
 class Task:
-    """`spawned` tells that what runs it has begun; `over_limit` that its output passed what is kept. `now` is in
-    seconds, for its elapsed time alone."""
+    """`spawned` tells that what runs it has begun; `over_limit` that its output passed what is kept; `last_told` is
+    what its session knows of it. `now` is in seconds, for its elapsed time alone."""
 
     def __init__(self, ref: t.TaskRef, launch: Launch, ordinal: int, now: Callable[[], float]) -> None:
         self.ref = ref
@@ -82,6 +82,7 @@ class Task:
         self.spawned = False
         self.over_limit = False
         self.is_told = False
+        self.last_told: t.TaskRecord | None = None
         self.terminal_sequence = 0
         self.model: str | UnsetType = UNSET
         self.thinking: str | UnsetType = UNSET

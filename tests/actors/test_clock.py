@@ -53,6 +53,13 @@ def test_the_alarm_is_always_set_for_the_earliest_deadline_that_is_left() -> Non
     assert bench.asked[-1] == 103.0
 
 
+def test_the_alarm_hears_of_a_deadline_only_if_it_is_earlier_than_all_others() -> None:
+    bench = Bench()
+    for delay_ms in (2000, 3000, 2000, 1000, 5000):
+        bench.arm("a", delay_ms)
+    assert bench.asked == [102.0, 101.0]
+
+
 def test_nothing_is_asked_of_the_alarm_when_no_deadline_is_left() -> None:
     bench = Bench()
     bench.arm("a", 0)

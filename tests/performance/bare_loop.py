@@ -1,10 +1,11 @@
 """What subagents cost without a runtime: the same requests, four at a time, and the same session lines, plain Python.
 
-    python -m tests.performance.bare_loop HOST PORT JOBS FOLDER
+    python -m tests.performance.bare_loop CLIENT HOST PORT JOBS FOLDER
 
 `JOBS` is a file of JSON lines, one for each job: `bodies` are those of its requests, `lines` those of its session file,
-`reads` the file that it reads between requests. h11 as the transport uses it, a kept connection for each of the four.
-Every event of an answer is decoded. Prints the wall time and the CPU that it took, in seconds.
+`reads` the file that it reads between requests. `CLIENT` is `httpx2`, as anybody would write it, or `h11`, the least
+that one can do: bodies that are bytes already go down four kept sockets. Every event of an answer is decoded. Prints
+the wall time and the CPU that it took, in seconds.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import Any, Protocol
 
 import h11
 import msgspec
@@ -24,7 +25,27 @@ import msgspec
 AT_ONCE = 4
 
 
-class Client:
+class Client(Protocol):
+    def events(self, body: msgspec.Raw) -> Iterator[Any]:
+        """The answer's events, decoded."""
+
+
+class HttpxClient:
+    """One for all threads."""
+
+    def __init__(self, host: str, port: int) -> None:
+        import httpx2
+
+        self._client = httpx2.Client(base_url=f"http://{host}:{port}")
+
+    def events(self, body: msgspec.Raw) -> Iterator[Any]:
+        with self._client.stream("POST", "/messages", json=msgspec.json.decode(body)) as answer:
+            for line in answer.iter_lines():
+                if line.startswith("data: {"):
+                    yield msgspec.json.decode(line[6:])
+
+
+class H11Client:
     """One kept connection."""
 
     def __init__(self, host: str, port: int) -> None:
@@ -33,8 +54,8 @@ class Client:
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._http = h11.Connection(h11.CLIENT)
 
-    def events(self, body: bytes) -> Iterator[Any]:
-        """The answer's events, decoded."""
+    def events(self, raw: msgspec.Raw) -> Iterator[Any]:
+        body = bytes(raw)
         headers = [("Host", self._host), ("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
         request = h11.Request(method="POST", target="/messages", headers=headers)
         self._socket.sendall(
@@ -73,7 +94,7 @@ def work(client: Client, jobs: SimpleQueue[tuple[int, Job]], folder: Path) -> No
         share = -(-len(job.lines) // len(job.bodies))
         with (folder / f"{number}.jsonl").open("ab", buffering=0) as file:
             for turn, body in enumerate(job.bodies):
-                for _ in client.events(bytes(body)):
+                for _ in client.events(body):
                     pass
                 if turn + 1 < len(job.bodies):
                     Path(job.reads).read_text()
@@ -81,11 +102,13 @@ def work(client: Client, jobs: SimpleQueue[tuple[int, Job]], folder: Path) -> No
                     file.write(bytes(line) + b"\n")
 
 
-def main(host: str, port: int, jobs_file: str, folder: str) -> None:
+def main(client: str, host: str, port: int, jobs_file: str, folder: str) -> None:
     jobs: SimpleQueue[tuple[int, Job]] = SimpleQueue()
     for place in enumerate(map(msgspec.json.Decoder(Job).decode, Path(jobs_file).read_bytes().splitlines())):
         jobs.put(place)
-    clients = [Client(host, port) for _ in range(AT_ONCE)]
+    clients: list[Client] = [H11Client(host, port) for _ in range(AT_ONCE)]
+    if client == "httpx2":
+        clients = [HttpxClient(host, port)] * AT_ONCE
     threads = [threading.Thread(target=work, args=(client, jobs, Path(folder))) for client in clients]
     begun, cpu = time.perf_counter(), time.process_time()
     for thread in threads:
@@ -96,4 +119,4 @@ def main(host: str, port: int, jobs_file: str, folder: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), *sys.argv[3:])
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), *sys.argv[4:])

@@ -2,9 +2,9 @@
 
     python -m tests.performance.subagent_server LOG
 
-The first line of stdout is its address. A prompt `launch N` makes the parent call `subagent` for N jobs, `hold N`
-for N whose first request is never answered. Other children read a file in each of their first two turns and
-answer in the third.
+The first line of stdout is its address. A prompt `launch N` makes the parent call `subagent` for N jobs, `await N` the
+same and wait for them, `hold N` for N whose first request is never answered. Other children read a file in each of
+their first two turns and answer in the third.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ def answer(request: Request) -> Any:
             return hang_before_head()
         return tool("read", {"path": FILE}, id=f"r{results}") if results < CALLS else text(ANSWER)
     words = _last_text(messages).split()
-    if words[:1] not in (["launch"], ["hold"]):
+    if words[:1] not in (["launch"], ["hold"], ["await"]):
         return text("noted")
     kind = "held" if words[0] == "hold" else "job"
     tasks = [{"agent": "scout", "task": f"{kind} {number}"} for number in range(int(words[1]))]
-    return tool("subagent", {"tasks": tasks}, id=f"l{len(messages)}")
+    wait = {"wait": {"kind": "foreground"}} if words[0] == "await" else {}
+    return tool("subagent", {"tasks": tasks, **wait}, id=f"l{len(messages)}")
 
 
 def _has_result(message: dict[str, Any]) -> bool:

@@ -67,6 +67,11 @@ class Program:
         self.send(type="prompt", message=f"launch {count}")
         return self.until(is_last)
 
+    def wait_for(self, count: int) -> list[Line]:
+        """The same, but the parent waits for them, and there are no notices."""
+        self.send(type="prompt", message=f"await {count}")
+        return self.until(lambda record: record["type"] == "agent_settled")
+
     def cpu(self) -> float:
         """Seconds, from the clock that the kernel keeps for the process, to the nanosecond."""
         return time.clock_gettime((~self._process.pid << 3) | 2)
@@ -140,40 +145,53 @@ def _wall(lines: list[Line]) -> float:
     return max(at for at, record in lines if record["type"] == "task_update") - begun
 
 
-def beside_bare_loop(agents: int, runs: int) -> None:
-    ours, bare = [], []
+def beside_bare_loops(agents: int, runs: int) -> None:
+    """Agents that their parent waits for, agents in the background beside whose parent answers each of their notices,
+    and loops that make the requests of the agents alone."""
+    walls: dict[str, list[float]] = {"waited for": [], "in the background": [], "httpx2": [], "h11": []}
+    cpus: dict[str, list[float]] = {name: [] for name in walls}
     with bench() as (home, url, log):
         running = Program(home)
         running.launch(4)
         for _ in range(runs):
-            log.write_bytes(b"")
-            before = running.cpu()
-            ours.append((_wall(running.launch(agents)), running.cpu() - before))
-            bare.append(_bare(home, url, child_requests(log)))
+            for name, run in (("in the background", running.launch), ("waited for", running.wait_for)):
+                log.write_bytes(b"")
+                before = running.cpu()
+                walls[name].append(_wall(run(agents)))
+                cpus[name].append(running.cpu() - before)
+            requests = child_requests(log)  # before the loops add theirs
+            for client in ("httpx2", "h11"):
+                wall, cpu = _bare(client, home, url, requests)
+                walls[client].append(wall)
+                cpus[client].append(cpu)
         running.close()
-    for name, times in (("ours", ours), ("bare loop", bare)):
-        print(f"{agents} agents of {TURNS} turns, {name}: {_shown([1000 * wall for wall, _ in times])},", end="")
-        print(f" CPU {_shown([1000 * cpu for _, cpu in times])}")
-    print(f"  wall, pair by pair: {_shown([a[0] / b[0] for a, b in zip(ours, bare, strict=True)], '')}")
+    for name in walls:
+        print(f"{agents} agents of {TURNS} turns, {name}: {_milliseconds(walls[name])},", end="")
+        print(f" CPU {_milliseconds(cpus[name])}")
+    for name in ("waited for", "in the background"):
+        for client in ("httpx2", "h11"):
+            pairs = [ours / bare for ours, bare in zip(walls[name], walls[client], strict=True)]
+            print(f"  {name} beside {client}, pair by pair: {_shown(pairs, '')}")
 
 
-def _bare(home: Home, url: str, requests: list[dict[str, Any]]) -> tuple[float, float]:
+def _bare(client: str, home: Home, url: str, requests: list[dict[str, Any]]) -> tuple[float, float]:
     """The same requests and lines. Which of them belong together does not matter: the jobs are alike."""
     by_turn: list[list[Any]] = [[] for _ in range(TURNS)]
     for request in requests:
         by_turn[len(request["body"]["messages"]) // 2].append(request["body"])
     newest = sorted(home.sessions.rglob("subagents/*/*.jsonl"), key=lambda file: file.stat().st_mtime)
     files = newest[-len(by_turn[0]) :]
-    with tempfile.TemporaryDirectory() as folder:
-        jobs = Path(folder) / "jobs"
-        with jobs.open("wb") as out:
-            for bodies, file in zip(zip(*by_turn, strict=True), files, strict=True):
-                lines = [json.loads(line) for line in file.read_bytes().splitlines()]
-                job = {"bodies": bodies, "lines": lines, "reads": str(home.cwd / FILE)}
-                out.write(json.dumps(job, separators=(",", ":")).encode() + b"\n")
-        host, _, port = url.removeprefix("http://").rpartition(":")
-        command = [sys.executable, "-m", "tests.performance.bare_loop", host, port, str(jobs), folder]
-        wall, cpu = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    # Not removed before the end: a file system may look at all that were just removed when it makes one.
+    folder = Path(tempfile.mkdtemp(dir=home.path))
+    jobs = folder / "jobs"
+    with jobs.open("wb") as out:
+        for bodies, file in zip(zip(*by_turn, strict=True), files, strict=True):
+            lines = [json.loads(line) for line in file.read_bytes().splitlines()]
+            job = {"bodies": bodies, "lines": lines, "reads": str(home.cwd / FILE)}
+            out.write(json.dumps(job, separators=(",", ":")).encode() + b"\n")
+    host, _, port = url.removeprefix("http://").rpartition(":")
+    command = [sys.executable, "-m", "tests.performance.bare_loop", client, host, port, str(jobs), str(folder)]
+    wall, cpu = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
     return float(wall), float(cpu)
 
 
@@ -191,21 +209,25 @@ def launches(runs: int) -> None:
             one, three = running.hold(1, log), running.hold(3, log)
             cpu.append((three - one) / 2)
             running.close()
-    print(f"a launch: {_shown([1000 * each for each in wall])}, CPU {_shown([1000 * each for each in cpu])}")
+    print(f"a launch: {_milliseconds(wall)}, CPU {_milliseconds(cpu)}")
 
 
 def _left(log: Path, lines: list[Line]) -> float:
     return min(float(request["time"]) for request in child_requests(log)) - _began(lines)
 
 
-def _shown(values: list[float], unit: str = " ms") -> str:
+def _milliseconds(seconds: list[float]) -> str:
+    return _shown([1000 * each for each in seconds], " ms")
+
+
+def _shown(values: list[float], unit: str) -> str:
     low, high = min(values), max(values)
     return f"{statistics.median(values):.2f}{unit} ({low:.2f} to {high:.2f})"
 
 
 def main(runs: int) -> None:
     kept_memory(200)
-    beside_bare_loop(50, runs)
+    beside_bare_loops(50, runs)
     launches(runs)
 
 
