@@ -28,15 +28,16 @@ def wants_pty(requested: bool, environment: Mapping[str, str]) -> bool:
 
 
 def open_pty(spec: ProcessSpec, columns: int = COLUMNS, rows: int = ROWS) -> Any:
-    """Starts `spec` on a new terminal with TERM=xterm-256color. The library's own object; SpawnError when it cannot."""
+    """Starts `spec` on a new terminal with TERM=xterm-256color: the library's own object, or a `WindowsPty`. SpawnError
+    when it cannot."""
     check_text("command", spec.argv[-1])
     check_cwd(spec.cwd)
     env = {**spec.env, "TERM": "xterm-256color"}
     try:
         if sys.platform == "win32":
-            from winpty import PtyProcess as WinPty
+            from actors.shell.windows_pty import WindowsPty
 
-            return WinPty.spawn(list(spec.argv), cwd=spec.cwd, env=env, dimensions=(rows, columns))
+            return WindowsPty(spec.argv, spec.cwd, env, rows, columns)
         from ptyprocess import PtyProcess  # type: ignore[import-untyped]
 
         return PtyProcess.spawn(list(spec.argv), cwd=spec.cwd, env=env, dimensions=(rows, columns))
@@ -68,7 +69,7 @@ class Terminal:
     def write(self, data: bytes) -> int:
         """Types `data`; how much of it was taken. May block while the command does not read. Raises `OSError`."""
         if sys.platform == "win32":
-            return int(self._pty.write(data.decode(errors="replace")) or len(data))
+            return int(self._pty.write(data))
         return os.write(self._pty.fd, data)
 
     def resize(self, columns: int, rows: int) -> bool:
@@ -104,7 +105,7 @@ class Terminal:
     def _read(self) -> bytes:
         try:
             if sys.platform == "win32":
-                return str(self._pty.read(READ_BYTES)).encode()
+                return bytes(self._pty.read())
             return os.read(self._pty.fd, READ_BYTES)
         except (EOFError, OSError):  # EIO on Linux
             return b""
@@ -123,23 +124,26 @@ class Terminal:
 
 def _job_of(pty: Any) -> Job | None:
     """On Windows the job that the command is in. The library starts no command asleep: what this one starts in its very
-    first moments is outside. Raises ContainmentUnavailable, and then it is gone."""
+    first moments is outside, and one that has ended by now is in none. Raises ContainmentUnavailable, and then it is
+    gone."""
     if sys.platform == "win32":
         from actors.shell.job import JobObject
 
+        job = None
         try:
             job = JobObject()
             job.take_pid(pty.pid)
         except JobRefused as refused:
-            pty.close(force=True)
-            raise ContainmentUnavailable(f"ContainmentUnavailable: {refused}") from None
+            if job is None or not pty.has_ended():
+                pty.close()
+                raise ContainmentUnavailable(f"ContainmentUnavailable: {refused}") from None
         return job
     return None
 
 
 def _reap(pty: Any) -> None:
     if sys.platform == "win32":
-        pty.close(force=True)
+        pty.close()
         return
     if pty.terminated:
         return
