@@ -894,7 +894,8 @@ class LaunchShell(Struct, frozen=True):
 class AgentPlan(Struct, frozen=True):
     """What a subagent is to do, and as what. `fallback_models` are entries like those of the setting; `run` names the
     launch and `index` the place in it. `skipped` tells of models that were passed over. `max_lines` and `max_bytes`
-    bound the answer that the parent is shown. With `checkout` it gets a worktree, in which `cwd` lies."""
+    bound the answer that the parent is shown. With `checkout` it gets a worktree, in which `cwd` lies. `folder` is what
+    was read of `cwd`, for the port that made it."""
 
     agent: AgentDefinition
     task: str
@@ -915,6 +916,7 @@ class AgentPlan(Struct, frozen=True):
     max_lines: int = 5000
     max_bytes: int = 204_800
     checkout: CheckoutPlan | None = None
+    folder: Any = None
 
 
 class AgentRefusal(Struct, frozen=True):

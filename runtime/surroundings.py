@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
@@ -36,6 +36,16 @@ if TYPE_CHECKING:
 
 Slash = tuple[list[Skill], list[Template], list[str]]
 """Skills, prompt templates, and warnings about both."""
+
+
+class Folder(NamedTuple):
+    """What was read of a folder. The warnings are not about the skills and templates."""
+
+    trusted: bool
+    settings: Settings
+    resources: Resources
+    warnings: list[str]
+    slash: Slash
 
 
 class SurroundingsReader:
@@ -78,21 +88,26 @@ class SurroundingsReader:
         task is taken as it is written."""
         from runtime.agent_prompt import agent_prompt
 
-        meant = plan.checkout.root.shared if plan.checkout is not None else plan.cwd
-        trusted, settings, resources, warnings = self._load(plan.cwd, meant)
-        slash = self._load_slash(plan.cwd, trusted, settings)
-        surroundings = self.made(plan.cwd, trusted, settings, resources, warnings, slash)
+        folder: Folder | None = plan.folder
+        if folder is None:
+            folder = self.folder(plan.cwd, plan.checkout.root.shared if plan.checkout is not None else None)
+        surroundings = self.made(plan.cwd, *folder)
         known = {**self._snippets, CONTACT: CONTACT_SNIPPET}
         snippets = {name: line for name, line in known.items() if name in plan.tools}
         if "subagent" in snippets:
             snippets["subagent"] = LOOKING_SNIPPET
         return replace(
             surroundings,
-            system_prompt=agent_prompt(plan, snippets, self._with_flags(resources), slash[0]),
+            system_prompt=agent_prompt(plan, snippets, self._with_flags(folder.resources), folder.slash[0]),
             expander=Expander(),
             fallback_models=plan.fallback_models,
             session_summary=False,
         )
+
+    def folder(self, cwd: str, meant: str | None = None) -> Folder:
+        """What agents are given of `cwd`, which is trusted as far as `meant` is, its own folder if that is another."""
+        trusted, settings, resources, warnings = self._load(cwd, meant or cwd)
+        return Folder(trusted, settings, resources, warnings, self._load_slash(cwd, trusted, settings))
 
     def _load(self, cwd: str, meant: str) -> tuple[bool, Settings, Resources, list[str]]:
         """What lies in `cwd`, which is trusted as far as `meant` is: a worktree belongs to its project."""

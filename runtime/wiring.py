@@ -334,7 +334,9 @@ class House:
 
         reader = self._startup.reader
         root, new_run = self._worktrees().root, lambda: uuid.uuid4().hex[:8]
-        return AgentPlanner(self._pump, reader.agents, reader.change_agent, root, new_run).start(request, call)
+        return AgentPlanner(self._pump, reader.agents, reader.change_agent, root, new_run, reader.folder).start(
+            request, call
+        )
 
     def _worktrees(self) -> Worktrees:
         from actors.task.git import Git

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from actors.model.transport_call import Call
 
 _HEAD_BYTES = 100 * 1024
+_JOINED_BYTES = 64 * 1024
+"""A body of this size leaves with its head, which saves a call of the system. A longer one, it may hold many images, is
+not copied."""
 
 
 class Exchange:
@@ -32,8 +35,7 @@ class Exchange:
             head = self._state.send(h11.Request(method=method, target=target, headers=encoded))
         except (h11.LocalProtocolError, UnicodeEncodeError):
             raise BadHeader from None
-        # Two writes rather than a copy of a body that may hold many images.
-        self._out = [head or b"", body]
+        self._out = [(head or b"") + body] if len(body) <= _JOINED_BYTES else [head or b"", body]
         if body:
             self._state.send(h11.Data(data=body))
         self._state.send(h11.EndOfMessage())

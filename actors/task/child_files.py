@@ -15,7 +15,7 @@ from typing import Any
 from actors.base import Address, StartPump
 from actors.mail import AgentPlan, ArtifactsWritten, ChildOpened, ChildRefused, SubagentMail
 from actors.session.file import OpenedSession, SessionFileError, Stamps, new_session
-from actors.session.journal import JournalError
+from actors.session.journal import JournalError, write_all
 from actors.session.surroundings import Surroundings
 from actors.session.tree import Entry
 from actors.task.delegation import task_text
@@ -136,8 +136,14 @@ def _artifacts(plan: AgentPlan) -> str:
 
 def _write(path: str, text: str, *, private: bool = True) -> str:
     """The path. Raises `OSError`."""
-    os.makedirs(os.path.dirname(path), mode=0o700 if private else 0o777, exist_ok=True)
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600 if private else 0o666)
-    with os.fdopen(fd, "w", encoding="utf-8", errors="replace") as file:
-        file.write(text)
+    flags, mode = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600 if private else 0o666
+    try:
+        fd = os.open(path, flags, mode)
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), mode=0o700 if private else 0o777, exist_ok=True)
+        fd = os.open(path, flags, mode)
+    try:
+        write_all(fd, text.encode("utf-8", "replace"))
+    finally:
+        os.close(fd)
     return path

@@ -13,6 +13,8 @@ from msgspec.structs import replace
 
 from actors.base import Address, StartPump
 from actors.mail import (
+    AgentPlan,
+    AgentRefusal,
     AgentsPlanned,
     ToolCallMail,
     ToolRequest,
@@ -33,6 +35,7 @@ LoadAgents = Callable[[str], KnownAgents]
 """What there is for a folder."""
 ChangeAgent = Callable[[AgentChange], AgentChanged]
 """Writes or removes the file of a definition. Raises `ToolFailure`."""
+Plans = tuple[AgentPlan | AgentRefusal, ...]
 _DONE = {"create": "Created", "update": "Updated", "delete": "Deleted"}
 
 
@@ -45,7 +48,8 @@ class Planning:
 
 class AgentPlanner:
     """`new_run` gives a name that no other launch has, 8 hex digits; `worktree_root` looks at a working tree, or raises
-    `ToolFailure`; `is_folder` looks whether there is such a one."""
+    `ToolFailure`; `read_folder` reads what a folder brings to the sessions in it; `is_folder` looks whether there is
+    such a one."""
 
     def __init__(
         self,
@@ -54,6 +58,7 @@ class AgentPlanner:
         change: ChangeAgent,
         worktree_root: Callable[[str], WorktreeRoot],
         new_run: Callable[[], str],
+        read_folder: Callable[[str], Any],
         is_folder: Callable[[str], bool] = os.path.isdir,
     ) -> None:
         self._start_pump = start_pump
@@ -61,6 +66,7 @@ class AgentPlanner:
         self._change = change
         self._worktree_root = worktree_root
         self._new_run = new_run
+        self._read_folder = read_folder
         self._is_folder = is_folder
 
     def start(self, request: ToolRequest, call: Address[ToolCallMail]) -> Planning:
@@ -86,7 +92,22 @@ class AgentPlanner:
         assert request.parent is not None
         run, cwd = self._new_run(), _folder(arguments, request.place.cwd)
         root = self._worktree_root(cwd) if arguments.get("worktree") else None
-        return AgentsPlanned(run, plans(arguments, known, request.parent, cwd, run, self._is_folder, root))
+        planned = plans(arguments, known, request.parent, cwd, run, self._is_folder, root)
+        return AgentsPlanned(run, self._with_folders(planned))
+
+    def _with_folders(self, planned: Plans) -> Plans:
+        """Each folder is read once for all agents of a call; that is 80 looks into the file system. A worktree is not
+        there yet, and what cannot be read now is read again when its agent begins, which is then refused by itself."""
+        read: dict[str, Any] = {}
+        for plan in planned:
+            if isinstance(plan, AgentPlan) and plan.checkout is None and plan.cwd not in read:
+                try:
+                    read[plan.cwd] = self._read_folder(plan.cwd)
+                except Exception:
+                    read[plan.cwd] = None
+        return tuple(
+            replace(plan, folder=read.get(plan.cwd)) if isinstance(plan, AgentPlan) else plan for plan in planned
+        )
 
     def _changed(self, action: Any, arguments: dict[str, Any], cwd: str) -> ToolOutput:
         scope: AgentScope = arguments.get("agentScope") or "both"

@@ -99,7 +99,8 @@ class SimulatedPlanner:
             return WorktreeRoot("/simulated/work", "0" * 40, cwd, "", "/simulated/worktrees")
 
         is_folder = NO_FOLDER.__ne__
-        planner = AgentPlanner(pump, load, change, worktree_root, lambda: f"run{run}", is_folder)
+        new_run, unread = lambda: f"run{run}", lambda cwd: None
+        planner = AgentPlanner(pump, load, change, worktree_root, new_run, unread, is_folder)
         return planner.start(request, call)
 
 
