@@ -85,8 +85,8 @@ if TYPE_CHECKING:
     from actors.session.surroundings import Surroundings
     from actors.shell.launch import ProcessLauncher
     from actors.shell.spill import Spill
-    from actors.task.child_road import ChildRoad
     from actors.task.launch import CommandLauncher
+    from actors.task.subagent.child_road import ChildRoad
     from actors.task.worktree import Worktrees
     from actors.tool.actor import RunningTool
     from actors.tool.table import Tool
@@ -390,8 +390,8 @@ class House:
     def _start_subagent(
         self, shared: Shared, ref: TaskRef, plan: AgentPlan, desk: Address[TaskDeskMail]
     ) -> Child[SubagentMail]:
-        from actors.task.child_files import ChildFiles
-        from actors.task.subagent import Subagent
+        from actors.task.subagent.actor import Subagent
+        from actors.task.subagent.child_files import ChildFiles
 
         files = ChildFiles(self._pump, STAMPS, self._startup.reader.for_agent, self._worktrees())
         start_child = partial(self._start_child, shared)

@@ -12,7 +12,7 @@ import msgspec
 
 from actors.base import Down
 from actors.mail import LaunchAgents, TaskEnded, TaskReaped
-from actors.task.subagent import Subagent
+from actors.task.subagent.actor import Subagent
 from runtime.simulation.model_server import CHILDS_THOUGHT
 from runtime.simulation.scheduler import kind_of
 from runtime.simulation.seen import Seen

@@ -50,11 +50,11 @@ from actors.shell.actor import Shell
 from actors.shell.desk import ShellDesk
 from actors.shell.spill import Spill
 from actors.task.child_history import ChildHistories
-from actors.task.child_road import ChildRoad
 from actors.task.desk import TaskDesk
 from actors.task.effects import Room
 from actors.task.shell import ShellTask
-from actors.task.subagent import Subagent
+from actors.task.subagent.actor import Subagent
+from actors.task.subagent.child_road import ChildRoad
 from actors.tool.actor import ToolCall
 from actors.tool.contact_call import contact_tool
 from actors.tool.desk import MutationDesk

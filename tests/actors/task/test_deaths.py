@@ -43,7 +43,7 @@ from actors.session.surroundings import Surroundings
 from actors.task.desk import TaskDesk
 from actors.task.effects import Budgets, WaitPolicy
 from actors.task.shell import ShellTask
-from actors.task.subagent import Subagent
+from actors.task.subagent.actor import Subagent
 from actors.tool.actor import ToolCall
 from actors.tool.table import Tool, text_output
 from protocol import commands as c

@@ -39,7 +39,7 @@ from actors.session.surroundings import Surroundings
 from actors.task.child_message import ChildMessage
 from actors.task.desk import TaskDesk
 from actors.task.effects import Budgets, WaitPolicy
-from actors.task.subagent import Subagent
+from actors.task.subagent.actor import Subagent
 from actors.tool.actor import ToolCall
 from actors.tool.contact_call import contact_tool
 from actors.tool.table import Tool, builtin_tools

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET, to_builtins
 
-from actors.task.live import Live
+from actors.task.subagent.live import Live
 from actors.task.transcript import (
     ENTRY_CHARS,
     PAGE_BYTES,

@@ -31,7 +31,7 @@ from actors.session.queue import Queue
 from actors.shell.actor import Shell
 from actors.shell.desk import ShellDesk
 from actors.task.desk import TaskDesk
-from actors.task.subagent import Subagent
+from actors.task.subagent.actor import Subagent
 from actors.writer import Writer
 from protocol import commands as c
 from protocol.tasks import Cancelling
@@ -347,9 +347,9 @@ class Roomy(TaskDesk):
 class Unclosing(Subagent):
     """Leaves its child's file open."""
 
-    def _close_file(self) -> None:
-        self._opened = None
-        super()._close_file()
+    def _close_child(self) -> None:
+        self._child._opened = None
+        super()._close_child()
 
 
 class ThinkingAloud(Subagent):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from actors.task.child_log import ChildLog
+from actors.task.subagent.child_log import ChildLog
 from protocol.tasks import Action, TaskCompleted, TaskFailed
 
 

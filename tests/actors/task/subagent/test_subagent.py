@@ -43,7 +43,7 @@ from actors.session.file import Stamps, new_session
 from actors.session.surroundings import Surroundings
 from actors.task.checkout import Changes
 from actors.task.child_message import Contact
-from actors.task.subagent import Subagent
+from actors.task.subagent.actor import Subagent
 from protocol.tasks import TaskCompleted, TaskFailed, TaskRef
 from tests.actors.task.agents import plan
 
@@ -65,6 +65,8 @@ class Left:
 
 class Journal:
     """One that tells when it is closed."""
+
+    path = None
 
     def __init__(self, told: list[str]) -> None:
         self.close = lambda: told.append("closed")

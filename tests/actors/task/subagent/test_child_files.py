@@ -15,8 +15,8 @@ from actors.probe import Probe
 from actors.session.file import Stamps
 from actors.session.surroundings import Surroundings
 from actors.task.checkout import CheckoutPlan, WorktreeRoot
-from actors.task.child_files import ChildFiles
 from actors.task.git import Git
+from actors.task.subagent.child_files import ChildFiles
 from actors.task.worktree import Worktrees
 from tests.actors.task.agents import agent, entry, parent, plan
 

@@ -21,7 +21,8 @@ from actors.mail import (
     Write,
 )
 from actors.probe import Probe
-from actors.task.subagent import SHOW, Subagent
+from actors.task.subagent.actor import Subagent
+from actors.task.subagent.transcript_side import SHOW
 from protocol.codec import decode_any, encode
 from tests.actors.task.agents import plan
 

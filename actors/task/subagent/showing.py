@@ -5,7 +5,7 @@ Pure. Nothing is read while nobody watches.
 
 from __future__ import annotations
 
-from actors.task.child_log import ChildLog
+from actors.task.subagent.child_log import ChildLog
 from protocol.tasks import TranscriptEntry
 
 

@@ -10,9 +10,9 @@ from actors.mail import AgentProgress, AnswerQuestion, ContactParent, Tick
 from actors.probe import Probe
 from actors.task.child_message import Contact
 from actors.task.state import Launch, Task
-from actors.task.vigil import Vigil
+from actors.task.subagent.vigil import Vigil
 from protocol import tasks as t
-from tests.actors.task.test_subagent import Bench, says
+from tests.actors.task.subagent.test_subagent import Bench, says
 
 MINUTE = 60_000
 

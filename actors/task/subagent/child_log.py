@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from actors.task.live import Live
 from actors.task.notice import one_line
+from actors.task.subagent.live import Live
 from actors.task.transcript import Tail
 from protocol.codec import BadJson, decode_any
 from protocol.tasks import Action, TaskCompleted, TaskFailed
