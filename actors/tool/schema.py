@@ -56,6 +56,12 @@ def shorten(value: Any) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
 
+def shown_number(value: float) -> str:
+    """`value` for an error text that tells its bound: every digit that counts, since one just past the bound must not
+    read like it; no point in whole ones."""
+    return repr(float(value)).removesuffix(".0")
+
+
 def given(arguments: dict[str, Any]) -> dict[str, Any]:
     """Without what is null, which counts as left out."""
     return {name: value for name, value in arguments.items() if value is not None}

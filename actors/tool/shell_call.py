@@ -30,7 +30,7 @@ from actors.shell.truncate import ABORT_NOTE, bash_tool_text, exit_note, timeout
 from actors.task.effects import WaitPolicy
 from actors.task.view import OutputView, page_text, settled_text
 from actors.tool import paths
-from actors.tool.schema import as_number, given, number, shorten, text
+from actors.tool.schema import as_number, given, number, shorten, shown_number, text
 from actors.tool.table import ToolFailure, ToolOutput, text_output
 from protocol import tasks as t
 from protocol.codec import encode
@@ -103,7 +103,7 @@ def timeout_seconds(requested: float | None) -> int:
         return DEFAULT_TIMEOUT_S
     if not (math.isfinite(requested) and 0 < requested <= MAX_TIMEOUT_S):
         raise ToolFailure(
-            f"Invalid timeout {requested:g}: timeout must be a finite number greater than 0 "
+            f"Invalid timeout {shown_number(requested)}: timeout must be a finite number greater than 0 "
             f"and no more than {MAX_TIMEOUT_S} seconds"
         )
     return max(math.floor(requested), 1)

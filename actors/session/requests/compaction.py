@@ -5,6 +5,7 @@ from __future__ import annotations
 from actors.mail import Ticket
 from actors.session.compaction.parameters import Wish
 from actors.session.requests.group import Answers, Group
+from actors.tool.schema import shown_number
 from protocol import commands as c
 
 
@@ -33,7 +34,7 @@ def wrong_parameter(command: c.Compact) -> str | None:
     """What is wrong with the parameters of `command`."""
     ratio, recent = command.compression_ratio, command.preserve_recent
     if ratio is not None and not 0 < ratio < 1:
-        return f'compact: "compression_ratio" must be a number above 0 and below 1, not {ratio:g}'
+        return f'compact: "compression_ratio" must be a number above 0 and below 1, not {shown_number(ratio)}'
     if recent is not None and recent < 0:
         return f'compact: "preserve_recent" must be a whole number of 0 or more, not {recent}'
     return None

@@ -22,6 +22,8 @@ from actors.mail import (
 from actors.probe import Probe
 from actors.session.compaction.boundary import Proposal
 from actors.session.compaction_work import worked
+from actors.session.requests.compaction import wrong_parameter
+from protocol.commands import Compact
 from protocol.messages import AssistantMessage, BashExecutionMessage, TextContent, Usage
 from tests.actors.session.test_session import END, USER, Bench
 
@@ -69,6 +71,12 @@ def ended(bench: Bench) -> dict[str, Any]:
 
 def finished_bash(output: str) -> BashFinished:
     return BashFinished(9, BashExecutionMessage("ls", output, False, False, 7, 0), Probe())
+
+
+@pytest.mark.parametrize(("ratio", "shown"), [(1, "1"), (0, "0"), (-0.25, "-0.25"), (1.0000001, "1.0000001")])
+def test_a_ratio_that_cannot_be_is_told_with_every_digit(ratio: float, shown: str) -> None:
+    refusal = wrong_parameter(Compact(compression_ratio=ratio))
+    assert refusal == f'compact: "compression_ratio" must be a number above 0 and below 1, not {shown}'
 
 
 def test_the_parts_are_done_in_pumps_and_the_session_answers_meanwhile(bench: Bench) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -38,6 +39,24 @@ def test_a_launch_is_admitted_and_started_and_waited_for_with_the_budget_of_its_
     assert owner.task(task_id).badge == t.Foreground("wait-1-1")
     record = owner.task(task_id).record()
     assert (record.state, record.was_background, record.ref.owner_id) == ("running", False, "owner-1")
+
+
+def test_ids_are_made_of_the_owners_name_and_of_the_place_in_it() -> None:  # 2.2
+    owner, first = running()
+    second, _ = owner.launch(command("b"), FOREGROUND, "host")
+    assert (first, second) == ("task-1-0", "task-1-1")
+    assert owner.task(second).ref == t.TaskRef("owner-1", "task-1-1", "attempt-1-1-1", "1")
+    owner.ended(first, DONE)
+    envelope = owner.envelope(first)
+    assert (envelope.completion_id, envelope.owner_id, envelope.task_id) == ("completion-task-1-0", "owner-1", first)
+    assert (envelope.terminal_sequence, envelope.result, envelope.display) == ("1", DONE, False)
+
+
+def test_the_badge_of_a_task_that_nobody_has_waited_for_yet_and_of_one_that_is_over() -> None:  # 2.6
+    assert Task(t.TaskRef("o", "t", "a", "1"), command(), 0, float).badge == t.Background("not-observed")
+    owner, task_id = running()
+    owner.ended(task_id, DONE)
+    assert owner.task(task_id).badge == t.Unobserved("task-settled")
 
 
 def test_an_agent_is_not_waited_for_unless_it_is_asked_for_and_then_half_a_minute() -> None:
@@ -298,6 +317,18 @@ def test_only_the_parents_own_waits_move_the_badge() -> None:  # row 9
     assert task.phase == "running" and task.was_background
 
 
+def test_a_newer_wait_of_the_parent_has_the_badge_and_leaves_the_older_one_alone() -> None:  # 2.6
+    owner, task_id = running()
+    task = owner.task(task_id)
+    owner.wait(task_id, 5, "another call", is_designated=True)
+    assert len(owner.watching) == 2
+    assert resolved(owner.budget_passed("wait-1-1")) == [t.YieldedWait(task_id, "wait-1-1", "elapsed")]
+    assert (task.badge, task.was_background) == (t.Foreground("wait-1-2"), True)
+    owner.wait(task_id, 5, "a third call", is_designated=True)
+    assert resolved(owner.give_up("another call")) == [ObserverCancelled()]
+    assert task.badge == t.Foreground("wait-1-3")
+
+
 def test_a_wait_with_no_time_yields_at_once_and_says_each_time_the_same_task() -> None:  # row 39
     owner, task_id = running()
     owner.budget_passed("wait-1-1")
@@ -336,6 +367,13 @@ def test_a_message_ends_the_parents_waits_and_nothing_else() -> None:  # row 47,
     assert {each.outcome.reason for each in released} == {"input-needed"}  # type: ignore[union-attr]
     assert len(owner.watching) == 2, "the client's, and the call that launched the command"
     assert {task.phase for task in owner.tasks} == {"running"}
+
+
+def test_a_message_does_not_reach_a_launch_in_the_background_that_has_yet_to_begin() -> None:  # 2.6
+    owner = TaskOwner("1")
+    task_id, _ = owner.launch(agent("a"), WaitPolicy(), "host")
+    assert owner.release("intercom-coordination") == []
+    assert resolved(owner.spawned(task_id)) == [t.YieldedWait(task_id, "wait-1-1", "default-background")]
 
 
 def test_an_observer_that_gives_up_a_launch_cancels_it_and_nothing_that_it_only_watched() -> None:  # row 40
@@ -453,6 +491,19 @@ def test_a_stopped_task_is_told_of_once_and_only_when_it_is_reaped() -> None:  #
     assert owner.reaped(task_id) == []
 
 
+@pytest.mark.parametrize("kind", ["command", "agent"])
+def test_one_that_was_in_the_background_is_told_of_also_when_its_end_was_waited_for(kind: Any) -> None:  # contract
+    owner = TaskOwner("1")
+    task_id, _ = owner.launch(Launch("op", kind, "a task"), BACKGROUND, "host")
+    owner.spawned(task_id)
+    owner.wait(task_id, None, "host", is_designated=True)
+    assert owner.task(task_id).badge == t.Foreground("wait-1-2") and owner.task(task_id).was_background
+    effects = owner.ended(task_id, DONE)
+    assert of(Announce, effects) == [Announce(task_id)]
+    assert resolved(effects) == [t.SettledWait(task_id, DONE)]
+    assert owner.task(task_id).record().was_background
+
+
 def test_output_over_the_limit_ends_a_background_command_and_no_other() -> None:  # row 27
     owner, task_id = running()
     assert owner.over_limit(task_id) == []
@@ -521,6 +572,28 @@ def test_a_cleanup_that_failed_keeps_the_owner_closing_until_it_is_done_after_al
     owner.cleanup_failed(task_id, ("group 7",))
     assert owner.state == "closing"
     assert len(of(Close, owner.reaped(task_id))) == 1
+
+
+def test_an_owner_closes_what_it_can_also_beside_a_cleanup_that_has_failed() -> None:  # row 18
+    owner, stuck = running()
+    other, _ = owner.launch(command("b"), FOREGROUND, "host")
+    owner.cancel(stuck, "user")
+    owner.cleanup_failed(stuck, ("group 7",))
+    assert of(StopTask, owner.close()) == [StopTask(other, "owner-close")]
+    (closed,) = of(Close, [*owner.reaped(other), *owner.reaped(stuck)])
+    assert [each.execution.result.cause for each in closed.receipts] == ["user", "owner-close"]
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(["user", "execution-timeout", "close"])))
+def test_whoever_stops_a_task_first_is_the_cause_and_the_others_change_nothing(order: tuple[str, ...]) -> None:
+    owner, task_id = running()  # row 6: a kill, the time-out and the end of the owner race
+    stops: list[Any] = []
+    for each in order:
+        effects = owner.close() if each == "close" else owner.cancel(task_id, each)[1]  # type: ignore[arg-type]
+        stops += of(StopTask, effects)
+    first: Any = "owner-close" if order[0] == "close" else order[0]
+    assert stops == [StopTask(task_id, first)]
+    assert resolved(owner.reaped(task_id)) == [t.SettledWait(task_id, t.TaskCancelled(first))]
 
 
 def test_only_what_is_over_can_be_forgotten() -> None:

@@ -75,7 +75,17 @@ def test_a_time_out_is_floored_but_never_clamped(asked: float | None, seconds: i
     assert timeout_seconds(asked) == seconds
 
 
-@pytest.mark.parametrize(("asked", "shown"), [(0, "0"), (-1, "-1"), (3600.5, "3600.5"), (float("inf"), "inf")])
+@pytest.mark.parametrize(
+    ("asked", "shown"),
+    [
+        (0, "0"),
+        (-1, "-1"),
+        (3600.0001, "3600.0001"),
+        (1_000_000, "1000000"),
+        (1e21, "1e+21"),
+        (float("inf"), "inf"),
+    ],
+)
 def test_a_time_out_out_of_range_is_refused(asked: float, shown: str) -> None:
     with pytest.raises(ToolFailure) as caught:
         timeout_seconds(asked)

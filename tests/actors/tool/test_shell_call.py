@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
 import pytest
 
-from actors.mail import KillTask, LaunchShell, TaskAnswer, ToolPlace, ToolRequest, WaitForTask
+from actors.mail import KillTask, LaunchShell, ShellTaskPlan, TaskAnswer, ToolPlace, ToolRequest, WaitForTask
 from actors.probe import Probe
 from actors.task.effects import WaitPolicy
+from actors.task.retained import Page
 from actors.tool.schema import check_arguments
 from actors.tool.shell_call import order, output, refused_without_owner
 from actors.tool.table import ToolFailure, builtin_tools
 from protocol import messages
 from protocol import tasks as t
+from tests.actors.task.views import view
 
 TOOLS = builtin_tools()
 NO_BACKGROUND = "Background bash observation requires a supported task owner"
@@ -125,6 +128,98 @@ def test_how_a_launch_ended_is_said_as_ever() -> None:
     ]
     for result, text in ends:
         assert said(asked, TaskAnswer(t.SettledWait("t", result))) == text
+
+
+@pytest.mark.parametrize(
+    ("ended", "is_error", "code"),
+    [
+        (t.TaskCompleted(exit_code=0), False, None),
+        (t.TaskCompleted(exit_code=3), True, 3),
+        (t.TaskCancelled("user"), True, None),
+        (t.TaskFailed("CommandKilled", "Command was killed by signal 9"), True, None),
+    ],
+)
+def test_the_details_of_a_launch_tell_its_time_and_a_code_that_is_not_zero(
+    ended: t.TaskResult, is_error: bool, code: int | None
+) -> None:
+    shown = output(request(command="make", timeout=1.9), TaskAnswer(t.SettledWait("t", ended), view("out\n")))
+    details = {"timeoutSeconds": 1, "requestedTimeoutSeconds": 1.9, "wallTimeMs": 5}
+    assert shown.details == details | ({} if code is None else {"exitCode": code})
+    assert shown.is_error is is_error
+    usual = output(request(command="make", timeout=2), TaskAnswer(t.SettledWait("t", ended), view("")))
+    assert "requestedTimeoutSeconds" not in usual.details
+
+
+def test_output_that_was_cut_names_its_file_and_what_is_shown() -> None:
+    long = "".join(f"{number}\n" for number in range(3001))
+    answer = TaskAnswer(t.SettledWait("t", t.TaskCompleted(exit_code=1)), view(long, path="/log"))
+    shown = output(request(command="make"), answer)
+    assert shown.details["fullOutputPath"] == "/log" and shown.details["truncation"]["totalLines"] == 3001
+    note = "[Showing lines 2-3001 of 3001. Full output: /log]\n\nCommand exited with code 1"
+    assert said(request(command="make"), answer).endswith(f"\n3000\n\n{note}")
+
+
+def test_a_launch_that_yields_is_no_error_and_names_its_task() -> None:
+    yielded = t.YieldedWait("task-1-0", "wait-1-1", "elapsed")
+    answer = TaskAnswer(yielded, view("early\n"))
+    assert said(request(command="make"), answer) == "early\n\nCommand is still running (task task-1-0)."
+    shown = output(request(command="make"), answer)
+    observation = {"kind": "yielded", "taskId": "task-1-0", "waitId": "wait-1-1", "reason": "elapsed"}
+    assert (shown.is_error, shown.details["observation"]) == (False, observation)
+    assert "exitCode" not in shown.details
+
+
+WAIT = {"action": "wait", "id": "task-1-0"}
+
+
+def test_a_wait_that_yields_shows_one_page_and_the_observation_as_a_line() -> None:
+    yielded = t.YieldedWait("task-1-0", "wait-1-2", "elapsed")
+    line = '{"kind":"yielded","taskId":"task-1-0","waitId":"wait-1-2","reason":"elapsed"}'
+    answer = TaskAnswer(yielded, view("all of it\n", page=Page(b"all ", 0, 4, True), path="/log"))
+    more = "[Additional output not shown; wait again to retrieve retained output.]"
+    assert said(request(**WAIT), answer) == f"all \n{more}\n\n{line}\n\nFull output: /log"
+    shown = output(request(**WAIT), answer)
+    assert not shown.is_error and set(shown.details) == {"observation", "fullOutputPath"}
+    assert said(request(**WAIT), TaskAnswer(yielded, view("", page=Page(b"", 4, 4, False)))) == line
+
+
+@pytest.mark.parametrize("code", [0, 7])
+def test_a_wait_that_settles_shows_all_and_the_code_also_when_it_is_zero(code: int) -> None:
+    answer = TaskAnswer(t.SettledWait("task-1-0", t.TaskCompleted(exit_code=code)), view("all of it\n", (3, 5)))
+    result = f'{{"kind":"completed","exitCode":{code}}}'
+    line = f'{{"kind":"settled","taskId":"task-1-0","result":{result}}}'
+    assert said(request(**WAIT), answer) == f"[Output omitted: bytes 3-5]\nall of it\n\n{line}"
+    shown = output(request(**WAIT), answer)
+    assert shown.details["exitCode"] == code and shown.details["observation"]["kind"] == "settled"
+
+
+def test_the_receipt_of_a_kill_is_its_text_and_its_details() -> None:
+    receipt = t.CancelReceipt("t", "cancellation-requested", t.Cancelling("user"), t.CleanupDraining())
+    shown = output(request("kill", id="t"), TaskAnswer(receipt))
+    assert shown.details == {
+        "taskId": "t",
+        "decision": "cancellation-requested",
+        "execution": {"kind": "cancelling", "cause": "user"},
+        "cleanup": {"kind": "draining"},
+    }
+    assert json.loads(said(request("kill", id="t"), TaskAnswer(receipt))) == shown.details and not shown.is_error
+
+
+def test_a_launch_has_the_sessions_variables_the_callers_and_the_terminal_that_it_asks_for() -> None:
+    place = ToolPlace("/here", "s", {"ATOMIC_SESSION_ID": "real", "AI_AGENT": "atomic", "MINE": "old"}, False)
+
+    def plan(**arguments: Any) -> ShellTaskPlan:
+        call = messages.ToolCall("c", "bash", {"command": "make", **arguments})
+        launch = order(ToolRequest(1, TOOLS["bash"], call, place), Probe[Any]())
+        assert isinstance(launch, LaunchShell)
+        return launch.plan
+
+    fake = {"ATOMIC_SESSION_ID": "fake", "PI_MODEL": "fake", "AI_AGENT": "fake", "MINE": "new"}
+    asked = plan(env=fake)
+    assert asked.environment == {"ATOMIC_SESSION_ID": "real", "AI_AGENT": "atomic", "MINE": "new"}
+    assert (asked.pty, plan(pty=True).pty, plan(pty=True, env={"ATOMIC_NO_PTY": "1"}).pty) == (False, True, False)
+    with pytest.raises(ToolFailure, match=r"^Invalid bash env name: 1A$"):
+        plan(env={"1A": "x"})
 
 
 def test_a_failure_without_a_code_has_no_code_in_its_details() -> None:
