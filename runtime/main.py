@@ -59,9 +59,9 @@ def main(argv: list[str] | None = None) -> int:
     """Runs `atomic`. Returns only when it could not start; otherwise the process exits by itself."""
     gc.disable()  # until all has been loaded: nothing of that is garbage, and looking for some took 4 % of a start
     from runtime.cli import parse_arguments
+    from runtime.stamps import STAMPS
     from runtime.startup import StartupError, load
     from runtime.stdio import CANNOT_WRITE, CLOSED, complain, hold_closed_streams
-    from runtime.wiring import STAMPS
 
     given = sys.argv[1:] if argv is None else argv
     hold_closed_streams()

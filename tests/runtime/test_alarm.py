@@ -10,7 +10,7 @@ import pytest
 
 from actors.mail import Woke
 from actors.probe import Probe
-from runtime.wiring import Alarm
+from runtime.alarm import Alarm
 
 
 @pytest.mark.parametrize("far", [1e9, 1e300])

@@ -12,8 +12,8 @@ from actors.mail import Arm, Tick
 from actors.preferences import Preferences
 from actors.probe import Probe
 from actors.writer import Writer
+from runtime.alarm import Alarm
 from runtime.threads import ThreadHost, start_named_pump, start_pump
-from runtime.wiring import Alarm
 
 
 class Scribe(Actor[Any]):

@@ -10,8 +10,8 @@ import pytest
 
 from actors.tool.table import DEFAULT_TOOLS
 from runtime.cli import parse_arguments
+from runtime.stamps import STAMPS
 from runtime.startup import Startup, StartupError, load
-from runtime.wiring import STAMPS
 
 
 class Bench:

@@ -18,8 +18,8 @@ from actors.task.launch import CommandLauncher
 from actors.task.notice import TaskNotice
 from actors.task.shell import ShellTask
 from protocol.tasks import TaskRecord
+from runtime.alarm import Alarm
 from runtime.threads import ThreadHost, start_pump
-from runtime.wiring import Alarm
 
 
 class Session(Probe[Any]):

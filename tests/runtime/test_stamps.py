@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 
-from runtime.uuid7 import uuid7
+from runtime.stamps import uuid7
 
 
 def test_it_is_a_version_7_uuid_of_the_variant_of_rfc_9562() -> None:
