@@ -14,7 +14,7 @@ from actors.session.naming import agent_dir
 from actors.task.definition import by_name, fields_of
 from protocol.codec import encode
 from runtime.agent_definitions import known_agents
-from runtime.stdio import complain, plain, say
+from runtime.stdio import complain, plain, say, say_json
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -39,7 +39,8 @@ def run(argv: Sequence[str], env: Mapping[str, str], cwd: str) -> int:
         return 1
     wanted = [agents[given.name]] if given.name is not None else list(agents.values())
     if given.json:
-        say("\n".join(encode(fields_of(agent)).decode() for agent in wanted))
+        for agent in wanted:
+            say_json(encode(fields_of(agent)))
     elif given.name is not None:
         say(_page(wanted[0]))
     else:

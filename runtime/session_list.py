@@ -15,7 +15,7 @@ from actors.session.naming import agent_dir, session_dir
 from protocol.codec import BadJson, decode_any, encode
 from runtime.resources import is_trusted
 from runtime.settings import load_settings
-from runtime.stdio import complain, plain, say
+from runtime.stdio import complain, plain, say, say_json
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -44,7 +44,7 @@ def run(argv: Sequence[str], env: Mapping[str, str], cwd: str) -> int:
     shown = [_shown(each) for each in listed[: given.limit or None]]
     if given.json:
         for row in shown:
-            say(encode({**row._asdict(), "modified": round(row.modified * 1000)}).decode())
+            say_json(encode({**row._asdict(), "modified": round(row.modified * 1000)}))
     elif shown:
         say("\n".join(_table(shown, with_folder=given.all)))
     else:

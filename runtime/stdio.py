@@ -118,10 +118,20 @@ def _read(fd: int) -> bytes:
 def say(text: str, *, end: str = "\n") -> None:
     """Writes to stdout, where it is not taken. Ends the process with 1 when that fails: without a word if the reader
     went away, else with one. What the encoding does not have becomes a question mark."""
+    _put(lambda encoding: _encoded(text + end, encoding))
+
+
+def say_json(value: bytes) -> None:
+    """The same with a line of JSON, which is UTF-8 whatever the encoding of stdout: on Windows that is an older one if
+    a program reads it."""
+    _put(lambda _: value + b"\n")
+
+
+def _put(data_in: Callable[[str], bytes]) -> None:
     try:
         if sys.stdout is None:
             _give_up(CLOSED)
-        sys.stdout.buffer.write(_encoded(text + end, sys.stdout.encoding or "utf-8"))
+        sys.stdout.buffer.write(data_in(sys.stdout.encoding or "utf-8"))
         sys.stdout.flush()
     except OSError as error:
         _give_up("" if isinstance(error, ConnectionError) else error.strerror or str(error))

@@ -15,7 +15,7 @@ from runtime.inspector.records import BadRecord
 from runtime.inspector.sessions import Live, tasks_of
 from runtime.inspector.state_view import LOOKS, model_of, name_of
 from runtime.inspector.texts import cells, duration, one_line
-from runtime.stdio import complain, say
+from runtime.stdio import complain, say, say_json
 
 NO_TASKS = "  no background tasks"
 
@@ -26,7 +26,10 @@ async def print_tasks(lives: Sequence[Live], *, as_json: bool) -> int:
     for number, live in enumerate(lives):
         try:
             tasks = await tasks_of(live)
-            say(_json(live, tasks) if as_json else "\n" * bool(number) + table(live, _records(tasks)))
+            if as_json:
+                say_json(_json(live, tasks))
+            else:
+                say("\n" * bool(number) + table(live, _records(tasks)))
         except (LinkLost, Refused, BadRecord) as error:
             complain(f"the session of pid {live.door.pid} did not tell its tasks: {error}")
             code = 1
@@ -40,10 +43,10 @@ def _records(tasks: Any) -> list[TaskRecord]:
         raise BadRecord(f"its tasks make no sense here: {error}") from None
 
 
-def _json(live: Live, tasks: Any) -> str:
+def _json(live: Live, tasks: Any) -> bytes:
     """The session's facts as it greeted, and its tasks as it told them."""
     facts = {name: value for name, value in msgspec.to_builtins(live.hello).items() if name not in ("type", "version")}
-    return encode({**facts, "tasks": tasks}).decode()
+    return encode({**facts, "tasks": tasks})
 
 
 def table(live: Live, records: Sequence[TaskRecord]) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -53,6 +55,14 @@ def test_a_disabled_one_is_shown_as_such(place: Place, capsys: pytest.CaptureFix
     place.run("--json")
     told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert {each["name"]: each["disabled"] for each in told}["scout"] is True
+
+
+def test_json_is_utf_8_on_a_stdout_of_another_encoding(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="cp1252"))
+    place.put(place.agent / "agents" / "mine.md", "name: mine\ndescription: \u8a8d\u8a3c")
+    assert place.run("mine", "--json") == 0
+    assert json.loads(written.getvalue().decode())["description"] == "\u8a8d\u8a3c"
 
 
 def test_one_is_shown_with_its_instructions(place: Place, capsys: pytest.CaptureFixture[str]) -> None:

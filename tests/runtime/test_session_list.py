@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -65,6 +67,14 @@ def test_a_name_at_the_end_of_a_long_file_is_found(store: Store, capsys: pytest.
     store.add("long", said("start"), said("x" * (3 * EDGE_BYTES)), named("late"))
     store.run()
     assert capsys.readouterr().out.rstrip().endswith("long  late")
+
+
+def test_json_is_utf_8_on_a_stdout_of_another_encoding(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="cp1252"))
+    store.add("one", said("hi"), named("\u8a8d\u8a3c"))
+    store.run("--json")
+    assert json.loads(written.getvalue().decode())["text"] == "\u8a8d\u8a3c"
 
 
 def test_json_is_one_object_a_line(store: Store, capsys: pytest.CaptureFixture[str]) -> None:

@@ -221,6 +221,12 @@ def test_whatever_stands_in_a_text_it_can_be_said() -> None:
     assert (done.returncode, done.stdout) == (0, b"?\n")
 
 
+def test_json_is_utf_8_whatever_the_encoding_of_stdout_is() -> None:
+    code = 'from runtime.stdio import say_json; say_json(\'{"a":"\u20ac"}\'.encode())'
+    done = run(code, capture_output=True, env={"PYTHONIOENCODING": "latin-1"})
+    assert (done.returncode, done.stdout) == (0, '{"a":"\u20ac"}\n'.encode())
+
+
 def test_plain_text_is_left_alone() -> None:
     assert plain("a \u00e4 \u20ac") == "a \u00e4 \u20ac"
     assert plain("a\x1bb\nc\ud83dd\u202e") == "a b c d "

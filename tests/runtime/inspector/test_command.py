@@ -58,6 +58,15 @@ def test_json_is_one_object_a_session_with_the_records_as_they_were_told(short: 
         assert err == f'atomic: "0" fits several sessions: {door.pid} (0199-session), 4000001 (0200-other)\n'
 
 
+def test_json_is_utf_8_on_a_stdout_of_another_encoding(
+    short: Path, door: ScriptedDoor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", "cp1252")
+    door.put(task("t1", title="\u8a8d\u8a3c"))
+    code, out, _ = run(short, "--json")
+    assert (code, json.loads(out)["tasks"][0]["title"]) == (0, "\u8a8d\u8a3c")
+
+
 def test_what_is_asked_for_and_is_not_there_is_said(short: Path, door: ScriptedDoor) -> None:
     code, out, err = run(short, "--list", "zzz")
     assert (code, out) == (1, "")
