@@ -22,9 +22,9 @@ from runtime.simulation.course import Course, Mix, course_of, read_course, writt
 from runtime.simulation.coverage import seen_in, table
 from runtime.simulation.house import House
 from runtime.simulation.invariants import violations
+from runtime.simulation.parts import Parts
 from runtime.simulation.seen import Violation
 from runtime.simulation.shrink import Shrinker
-from runtime.simulation.wired import Parts
 
 if TYPE_CHECKING:
     import argparse

@@ -13,9 +13,6 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
-from msgspec.structs import replace
-
 from actors.base import Address, Child, StartPump
 from actors.catalog import Catalog
 from actors.catalog_view import Inherited
@@ -57,7 +54,7 @@ from actors.session.compaction_files import DiskFiles
 from actors.session.desk import DOOR, SessionDesk
 from actors.session.file import OpenedSession
 from actors.session.queue import Queue
-from actors.session.services import Modes, Services, inheriting
+from actors.session.services import Modes, Services, Shared, inheriting
 from actors.shell.desk import ShellDesk
 from actors.tool.desk import MutationDesk
 from actors.writer import Writer
@@ -80,21 +77,6 @@ if TYPE_CHECKING:
     from actors.task.subagent.child_road import ChildRoad
     from protocol.tasks import TaskKind, TaskRef
     from runtime.oneshot import OneShotPlan
-
-
-CHILD_KEY = 0
-"""Of a subagent's session; those of the desk count from 1, and the first one speaks for the command line."""
-
-
-class Shared(Struct, frozen=True):
-    """The permanent actors that sessions reach, those of subagents too."""
-
-    writer: Address[WriterMail]
-    shells: Address[ShellDeskMail]
-    preferences: Address[PreferencesMail]
-    clock: Address[ClockMail]
-    catalog: Address[CatalogMail]
-    mutations: Address[MutationDeskMail]
 
 
 class House:
@@ -342,34 +324,14 @@ class House:
         road: ChildRoad,
         subagent: Address[SubagentMail],
     ) -> Child[SessionMail]:
-        """A session like any other, whose Writer and desk are its subagent, and that owns no tasks."""
-        from actors.session.fallback import Place
-        from actors.tool.contact_call import contact_tool
-        from actors.tool.subagent import REFUSED, looking_tool
-        from actors.tool.talk_schema import CONTACT
+        from actors.task.subagent.services import CHILD_KEY, child_services
 
         for warning in surroundings.warnings:
             complain(warning)
-        settings = self._startup.settings
-        known = {**self._startup.tools, CONTACT: contact_tool()}
-        offered = {name: known[name] for name in plan.tools}
-        if "subagent" in offered:
-            offered["subagent"] = looking_tool(self._startup.reader.agents)
-        given = replace(
-            self._services(shared, road),
-            writer=road,
-            shells=road,
-            start_task_desk=None,
-            start_tool_call=partial(self._start_tool_call, shared.mutations, road, supervisor=subagent),
-            catalog=plan.parent.catalog,
-            defaults=plan.parent.defaults,
-            tools=offered,
-            surroundings=surroundings,
-            name=None,
-            pi_compat=False,
-            place=Place(plan.model, plan.level),
-            absent_tools={"subagent": REFUSED},
-        )
+        settings, load_agents = self._startup.settings, self._startup.reader.agents
+        start_tool_call = partial(self._start_tool_call, shared.mutations, road, supervisor=subagent)
+        services = self._services(shared, road)
+        given = child_services(services, plan, surroundings, road, start_tool_call, load_agents)
         modes: Modes = {"steering": settings.steering_mode, "followUp": settings.follow_up_mode}
         return self._host.start(Session(CHILD_KEY, opened, given, modes), "subagent-session", subagent, CHILD_KEY)
 

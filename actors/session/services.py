@@ -15,6 +15,7 @@ from actors.mail import (
     ClockMail,
     ModelCallMail,
     ModelRequest,
+    MutationDeskMail,
     PreferencesMail,
     QueueKind,
     QueueMail,
@@ -42,6 +43,17 @@ if TYPE_CHECKING:
     from protocol.compaction import CompactionReason
 
 Modes = Mapping[QueueKind, QueueMode]
+
+
+class Shared(Struct, frozen=True):
+    """The permanent actors that sessions and what these start reach."""
+
+    writer: Address[WriterMail]
+    shells: Address[ShellDeskMail]
+    preferences: Address[PreferencesMail]
+    clock: Address[ClockMail]
+    catalog: Address[CatalogMail]
+    mutations: Address[MutationDeskMail]
 
 
 class Services(Struct, frozen=True):

@@ -5,13 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from actors.base import Address, Child, Down
-from actors.catalog import Catalog
 from actors.clock import Clock
-from actors.intake import Intake
 from actors.mail import (
     AgentPlan,
     CatalogMail,
@@ -36,40 +33,28 @@ from actors.mail import (
     ToolRequest,
     WriterMail,
 )
-from actors.model.actor import ModelCall
 from actors.model.dialects import http_error_text, reader_for
-from actors.preferences import Preferences
 from actors.session.actor import Session
-from actors.session.desk import SessionDesk
-from actors.session.fallback import Place
 from actors.session.file import OpenedSession
-from actors.session.queue import Queue
-from actors.session.services import Modes, Services, inheriting
+from actors.session.services import Modes, Services, Shared, inheriting
 from actors.session.surroundings import Surroundings
-from actors.shell.actor import Shell
-from actors.shell.desk import ShellDesk
 from actors.shell.spill import Spill
 from actors.task.child_history import ChildHistories
-from actors.task.desk import TaskDesk
 from actors.task.effects import Room
 from actors.task.shell import ShellTask
-from actors.task.subagent.actor import Subagent
 from actors.task.subagent.child_road import ChildRoad
-from actors.tool.actor import ToolCall
-from actors.tool.contact_call import contact_tool
+from actors.task.subagent.services import CHILD_KEY, child_services
 from actors.tool.desk import MutationDesk
 from actors.tool.schema import check_arguments
-from actors.tool.subagent import REFUSED, looking_tool
-from actors.tool.talk_schema import CONTACT
-from actors.writer import Writer
 from protocol.tasks import TaskKind, TaskRef
 from runtime.simulation.agents import AgentRun, SimulatedChildFiles, SimulatedPlanner, load_agents
-from runtime.simulation.catalogue import CatalogReader, SimulatedCatalog, simulated_catalog
+from runtime.simulation.catalogue import CatalogReader, simulated_catalog
 from runtime.simulation.client import Client
 from runtime.simulation.commands import SimulatedCommand
 from runtime.simulation.course import Course
 from runtime.simulation.disk import Disk, SimulatedOpener
 from runtime.simulation.model_server import Role, SimulatedStream
+from runtime.simulation.parts import Parts
 from runtime.simulation.ports import (
     CompactionFiles,
     SettingsFile,
@@ -80,26 +65,7 @@ from runtime.simulation.premises import Premises
 from runtime.simulation.scheduler import SimulatedAddress
 from runtime.simulation.world import SimulatedTool, simulated_tools
 
-CHILD_KEY = 0
 MODES: Modes = {"steering": "one-at-a-time", "followUp": "one-at-a-time"}
-
-
-class Parts:
-    """The classes of the actors; a test puts a broken one in."""
-
-    session: type[Session] = Session
-    queue: type[Queue] = Queue
-    shell: type[Shell] = Shell
-    writer: type[Writer] = Writer
-    intake: type[Intake] = Intake
-    desk: type[SessionDesk] = SessionDesk
-    preferences: type[Preferences] = Preferences
-    model_call: type[ModelCall] = ModelCall
-    tool_call: type[ToolCall] = ToolCall
-    shell_desk: type[ShellDesk] = ShellDesk
-    catalog: type[Catalog] = Catalog
-    task_desk: type[TaskDesk] = TaskDesk
-    subagent: type[Subagent] = Subagent
 
 
 class Nobody:
@@ -107,18 +73,6 @@ class Nobody:
 
     def tell(self, mail: Down) -> None:
         """Root's death is in the scheduler's list."""
-
-
-class Shared(Struct, frozen=True):
-    """The permanent actors that sessions reach, those of subagents too."""
-
-    writer: Address[WriterMail]
-    shells: Address[ShellDeskMail]
-    preferences: Address[PreferencesMail]
-    clock: Address[ClockMail]
-    catalog: Address[CatalogMail]
-    mutations: Address[MutationDeskMail]
-    view: SimulatedCatalog
 
 
 class Wired(Premises):
@@ -149,13 +103,13 @@ class Wired(Premises):
         clock = host.start(Clock(lambda: self.alarm.now, self.alarm.set), "clock", root, "clock")
         save = self.parts.preferences(SettingsFile(self.chances).save, self.stderr.append)
         preferences: Child[PreferencesMail] = host.start(save, "preferences", root, "preferences")
-        view = simulated_catalog(self.dice)
-        catalog_actor = self.parts.catalog(view, CatalogReader(view.keyed, host, self.chances))
+        self._view = simulated_catalog(self.dice)
+        catalog_actor = self.parts.catalog(self._view, CatalogReader(self._view.keyed, host, self.chances))
         catalog: Child[CatalogMail] = host.start(catalog_actor, "catalog", root, "catalog")
         mutations: Child[MutationDeskMail] = host.start(MutationDesk(), "mutations", root, "mutation desk")
         shell_desk = self.parts.shell_desk(writer, root, lambda run, desk: self._start_shell(writer, run, desk))
         shells: Child[ShellDeskMail] = host.start(shell_desk, "shells", root, "shell desk")
-        shared = Shared(writer, shells, preferences, clock, catalog, mutations, view)
+        shared = Shared(writer, shells, preferences, clock, catalog, mutations)
         desk_actor = self.parts.desk(
             first,
             MODES,
@@ -197,7 +151,7 @@ class Wired(Premises):
             start_tool_call=partial(self._start_tool_call, shared.mutations, self.world.start_tool),
             now=self._now,
             uuid4=self._id,
-            catalog=shared.view,
+            catalog=self._view,
             tools=simulated_tools(),
             check_arguments=check_arguments,
             surroundings=simulated_surroundings(self.chances.dice("surroundings")),
@@ -324,26 +278,11 @@ class Wired(Premises):
             return self.world.start_tool(request, call, whose, road)
 
         self.stderr.extend(surroundings.warnings)
-        services = self._services(shared, road)
-        known = {**services.tools, CONTACT: contact_tool()}
-        offered = {name: known[name] for name in plan.tools}
-        if "subagent" in offered:
-            offered["subagent"] = looking_tool(load_agents)
-        given = replace(
-            services,
-            writer=road,
-            shells=road,
-            start_model_call=partial(self._start_model_call, shared.clock, open_stream),
-            start_task_desk=None,
-            start_tool_call=partial(self._start_tool_call, shared.mutations, start_tool, supervisor=subagent),
-            catalog=plan.parent.catalog,
-            defaults=plan.parent.defaults,
-            tools=offered,
-            surroundings=surroundings,
-            pi_compat=False,
-            place=Place(plan.model, plan.level),
-            absent_tools={"subagent": REFUSED},
+        services = replace(
+            self._services(shared, road), start_model_call=partial(self._start_model_call, shared.clock, open_stream)
         )
+        start_tool_call = partial(self._start_tool_call, shared.mutations, start_tool, supervisor=subagent)
+        given = child_services(services, plan, surroundings, road, start_tool_call, load_agents)
         session = self.parts.session(CHILD_KEY, opened, given, MODES)
         return self.scheduler.start(session, f"subagent-session-{len(self.disk.children)}", subagent, CHILD_KEY)
 

@@ -15,7 +15,7 @@ from runtime import simulate
 from runtime.simulate import Played, Tally, failures, main, play_all, play_chunk
 from runtime.simulation.course import course_of, read_course
 from runtime.simulation.coverage import known
-from runtime.simulation.wired import Parts
+from runtime.simulation.parts import Parts
 from tests.runtime.simulation.broken_actors import Silent
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ import pytest
 from runtime.simulate import failures
 from runtime.simulation.course import Mix
 from runtime.simulation.invariants import CHECKS
-from runtime.simulation.wired import Parts
+from runtime.simulation.parts import Parts
 from tests.runtime.simulation import broken_actors as b
 
 BROKEN = [

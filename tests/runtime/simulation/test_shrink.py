@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from runtime.simulate import failures
 from runtime.simulation.course import Course, Crash, Reader, Refusals
+from runtime.simulation.parts import Parts
 from runtime.simulation.script import UNTIL_QUIET, Line
 from runtime.simulation.shrink import Shrinker
-from runtime.simulation.wired import Parts
 from tests.runtime.simulation import broken_actors as b
 
 MOST_MAIL = 50  # starting and ending the house takes 20
