@@ -44,7 +44,7 @@ from protocol import tasks as t
 Asked = LaunchShell | LaunchAgents | DescribeAgents | WaitForTask | KillTask | UseIntercom
 
 ONLY_SHELLS = "kill only supports shell tasks"
-CANCELLED = "Operation aborted"
+ABORTED = "aborted"
 TITLE_CHARS = 240
 PROGRESS, PROGRESS_MS = "progress", 100
 """A progress holds all agents of its launch: with one for each change, a tenth of the time of 50 agents was that."""
@@ -180,7 +180,7 @@ class ToolSide:
         task = self._owner.task(wait.task_id)
         match outcome:
             case ObserverCancelled():
-                self._tell(call, TaskAnswer(CANCELLED))
+                self._tell(call, TaskAnswer(ABORTED))
             case _ if task.launch.kind == "agent" and wait.is_launch:
                 batch = self._batches[call]
                 batch.fill(batch.tasks[task.id], self._slot(task, outcome))

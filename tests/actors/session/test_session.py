@@ -131,11 +131,13 @@ class Inbox:
 class Bench:
     """Delivers mail until all is still. Model requests and tool calls are probes, in the order of their start."""
 
-    def __init__(self, folder: Path, *, in_memory: bool = False, key: int = 1) -> None:
+    def __init__(
+        self, folder: Path, *, in_memory: bool = False, key: int = 1, opened: OpenedSession | None = None
+    ) -> None:
         self.folder = folder
         numbers = itertools.count(1)
         self.stamps = Stamps(lambda: 1767225600000, lambda: f"s-{next(numbers)}", lambda: f"{next(numbers):08x}-0000")
-        opened = new_session(self.stamps, str(folder), None if in_memory else str(folder / "sessions"))
+        opened = opened or new_session(self.stamps, str(folder), None if in_memory else str(folder / "sessions"))
         self.writer, self.shells, self.desk, self.preferences = (Probe[Any]() for _ in range(4))
         self.requests: list[Any] = []
         self.calls: list[Probe[Any]] = []

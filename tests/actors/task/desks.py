@@ -41,10 +41,16 @@ class DeskBench:
         self.session, self.owner, self.root = Session(), Probe[Any](), Probe[Any]()
         self.host = ThreadHost()
         self.clock = self.host.start(Clock(time.monotonic, Alarm(start_pump).set), "clock", self.root)
-        self._launcher = CommandLauncher(start_pump, "/bin/bash", None, lambda _: None, time.monotonic, time.sleep)
+        self.slept: list[float] = []
+        self.patience = 1  # so many times as long is waited between SIGTERM and SIGKILL
+        self._launcher = CommandLauncher(start_pump, "/bin/bash", None, lambda _: None, time.monotonic, self._sleep)
         self.tasks: dict[str, Any] = {}
         desk = TaskDesk("s", Budgets(), self.session, self.clock, self._start_command, self.start_agent, time.monotonic)
         self.desk = self.host.start(desk, "desk", self.owner, "desk")
+
+    def _sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        time.sleep(seconds * self.patience)
 
     def _start_command(self, ref: Any, plan: Any, desk: Any, observer: Any) -> Any:
         start, now = self._launcher.start, time.monotonic

@@ -12,6 +12,7 @@ from actors.base import Down
 from actors.mail import (
     CloseTasks,
     InputTaken,
+    KillTask,
     PauseTasks,
     ResumeTasks,
     TaskAnswer,
@@ -21,6 +22,7 @@ from actors.mail import (
     WaitForTask,
 )
 from actors.probe import Probe
+from actors.task.launch import CONFIRM_S, GENTLE_S, STEP_S
 from protocol import tasks as t
 from tests.actors.task.desks import DeskBench, is_alive
 
@@ -138,3 +140,45 @@ def test_a_command_whose_actor_dies_is_reaped_when_its_processes_are_gone(bench:
     assert record.execution.result.code == "RunnerFailed"  # type: ignore[union-attr]
     bench.desk.tell(CloseTasks())
     bench.session.of(TasksClosed)
+
+
+# ---- how processes end -------------------------------------------------------------------------------------------
+
+
+def test_a_stop_asks_first_and_what_it_is_told_then_is_still_heard(bench: DeskBench) -> None:  # 2.9
+    task_id = bench.begun("trap 'echo asked; exit 0' TERM; sleep 1000 & echo $! > ready; wait")
+    (sleeper,) = bench.said("ready")
+    bench.patience = 20
+    bench.desk.tell(KillTask(task_id, Probe[Any]()))
+    told = bench.notice()
+    assert told.excerpt == "asked\n" and told.envelope.result.cause == "user"  # type: ignore[union-attr]
+    assert not is_alive(sleeper), "the notice says that nothing is left"
+
+
+def test_what_does_not_listen_is_killed_250_ms_later_and_looked_for_for_two_seconds(bench: DeskBench) -> None:  # 2.9
+    task_id = bench.begun(STUBBORN)
+    pids = bench.said("ready")
+    bench.desk.tell(KillTask(task_id, Probe[Any]()))
+    bench.notice()
+    assert [is_alive(pid) for pid in pids] == [False, False]
+    assert 0.25 in bench.slept and (GENTLE_S, CONFIRM_S, STEP_S) == (0.25, 2.0, 0.005)
+
+
+@pytest.mark.parametrize("trap", ["", "trap '' TERM; "])
+def test_what_a_shell_leaves_running_ends_with_it(bench: DeskBench, trap: str) -> None:  # 2.9
+    task_id = bench.begun(f"{trap}sleep 1000 & echo $! > ready; exit 5")
+    (left,) = bench.said("ready")
+    record = bench.record(task_id, "failed")
+    assert record.execution.result.exit_code == 5  # type: ignore[union-attr]
+    while not isinstance(record.cleanup, t.CleanupReaped):
+        record = bench.record(task_id, "failed")
+    assert not is_alive(left)
+
+
+def test_a_time_out_ends_a_command_in_the_background(bench: DeskBench) -> None:  # row 43
+    call = bench.launch("echo $$ > ready; sleep 1000", timeout_s=1)
+    (shell,) = bench.said("ready")
+    assert isinstance(call.of(TaskAnswer).outcome, t.YieldedWait)
+    result = bench.notice().envelope.result
+    assert (result.cause, result.output.byte_count) == ("execution-timeout", "0")  # type: ignore[union-attr]
+    assert not is_alive(shell)

@@ -10,7 +10,7 @@ import pytest
 
 from actors.shell.truncate import MAX_BYTES
 from actors.task.input import CREDIT_BYTES, InputLedger
-from actors.task.retained import PAGE_BYTES, ROLLING_BYTES, Retained
+from actors.task.retained import OUTPUT_CAP, PAGE_BYTES, ROLLING_BYTES, Retained
 
 
 def opener(folder: Path) -> Any:
@@ -46,6 +46,10 @@ def test_a_character_across_the_edge_of_a_page_begins_the_next_one(tmp_path: Pat
             offset = page.next
         assert "".join(pages) == text and len(pages) == 2
         assert not page.more and page.next == kept.total
+
+
+def test_the_sizes_are_those_of_the_specification() -> None:  # 2.8
+    assert (OUTPUT_CAP, PAGE_BYTES, CREDIT_BYTES) == (5_368_709_120, 8192, 65_536)
 
 
 def test_exactly_the_cap_is_not_over_it_and_one_byte_more_is(tmp_path: Path) -> None:
