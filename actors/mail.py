@@ -833,7 +833,11 @@ class CloseShells(Struct, frozen=True):
     last: bool = False
 
 
-ShellDeskMail = RunBash | AbortBash | ShellEnded | LeftBehind | HomeMoved | CloseShells | Down
+class RemainsKilled(Struct, frozen=True):
+    """A pump has killed some of what was left behind."""
+
+
+ShellDeskMail = RunBash | AbortBash | ShellEnded | LeftBehind | HomeMoved | CloseShells | RemainsKilled | Down
 
 # ---- Shell -------------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ from runtime.stamps import STAMPS, now_ms
 from runtime.startup import Startup
 
 if TYPE_CHECKING:
-    from actors.mail import Ticket
+    from actors.mail import Remains, Ticket
     from actors.model.stream import StreamOpener
     from actors.model.transport import Transport
     from actors.session.desk import Target
@@ -144,6 +144,11 @@ class Ports:
         )
 
     # -- sessions
+
+    def kill_remains(self, remains: Sequence[Remains], desk: Address[ShellDeskMail]) -> None:
+        from actors.shell.remains import RemainsKiller
+
+        RemainsKiller(self._pump).kill(remains, desk)
 
     def open_session(self, number: int, target: Target, desk: Address[SessionDeskMail]) -> None:
         from actors.session.opening import Opener

@@ -122,7 +122,7 @@ class House:
         catalog_actor = Catalog(self._startup.catalog.catalog, files)
         catalog: Child[CatalogMail] = host.start(catalog_actor, "catalog", root, "catalog")
         mutations: Child[MutationDeskMail] = host.start(MutationDesk(), "mutations", root, "mutation desk")
-        shell_desk = ShellDesk(writer, root, partial(self._start_shell, writer))
+        shell_desk = ShellDesk(writer, root, partial(self._start_shell, writer), self._ports.kill_remains)
         shells: Child[ShellDeskMail] = host.start(shell_desk, "shells", root, "shell desk")
         shared = Shared(writer, shells, preferences, clock, catalog, mutations)
         services = partial(self._services, shared)

@@ -10,7 +10,7 @@ from actors.mail import ModelCallMail, ModelRequest, StreamBytes, StreamEnded, S
 from actors.model.attempts import NO_HINT, retry_hint
 from actors.model.dialects import build_request
 from actors.model.prompt import HttpRequest
-from actors.pump import Window
+from actors.pump import Share, Window
 
 if TYPE_CHECKING:
     from actors.model.transport import Abort, Transport
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 class PumpedStream:
     """A request and the window between the provider and the client."""
 
-    def __init__(self, abort: Abort) -> None:
+    def __init__(self, abort: Abort, share: Share) -> None:
         self.abort = abort
-        self.window = Window()
+        self.window = Window(share=share)
 
     def release(self) -> None:
         self.abort.dismiss()
@@ -39,11 +39,12 @@ class StreamOpener:
         self._start_pump = start_pump
         self._transport = transport
         self._now = now
+        self._share = Share()
 
     def open(self, request: ModelRequest, call: Address[ModelCallMail]) -> PumpedStream:
         from actors.model.transport import Abort
 
-        stream = PumpedStream(Abort())
+        stream = PumpedStream(Abort(), self._share)
         self._start_pump("model-pump", lambda: self._run(request, call, stream))
         return stream
 

@@ -7,7 +7,7 @@ the program it kills what commands left in the background, so that no process ou
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import assert_never
 
 from actors.base import Actor, Address, Child, Down
@@ -24,6 +24,7 @@ from actors.mail import (
     LeftBehind,
     NewHome,
     Remains,
+    RemainsKilled,
     RootMail,
     RunBash,
     SessionLost,
@@ -38,6 +39,9 @@ from actors.mail import (
 
 StartShell = Callable[[RunBash, Address[ShellDeskMail]], Child[ShellMail]]
 
+KillRemains = Callable[[Sequence[Remains], Address[ShellDeskMail]], None]
+"""Kills them in a pump; the desk is told `RemainsKilled`, once."""
+
 REMEMBERED_ABORTS = 64
 """A command that began in a session which hands over may come through that one later than an abort which followed it
 on the wire came through the next."""
@@ -45,10 +49,18 @@ NO_HOME = "the session of this command is gone"
 
 
 class ShellDesk(Actor[ShellDeskMail]):
-    def __init__(self, writer: Address[WriterMail], root: Address[RootMail], start_shell: StartShell) -> None:
+    def __init__(
+        self,
+        writer: Address[WriterMail],
+        root: Address[RootMail],
+        start_shell: StartShell,
+        kill_remains: KillRemains,
+    ) -> None:
         self._writer = writer
         self._root = root
         self._start_shell = start_shell
+        self._kill_remains = kill_remains
+        self._killing = 0
         self._intake: Address[IntakeMail] | None = None
         self._shells: dict[int, tuple[RunBash, Child[ShellMail]]] = {}
         self._homes: dict[int, Address[SessionMail]] = {}
@@ -84,6 +96,8 @@ class ShellDesk(Actor[ShellDeskMail]):
                     shell.tell(CancelShell())
                     if last:  # a session that lives has recorded it before
                         shell.tell(BashRecorded(NO_HOME))
+            case RemainsKilled():
+                self._killing -= 1
             case Down(serial, error):
                 self._bury(serial, error)
             case _:
@@ -97,7 +111,9 @@ class ShellDesk(Actor[ShellDeskMail]):
                 mail.home.tell(BashLost(mail.ticket.serial))
         for _, shell in self._shells.values():
             shell.tell(CancelShell())
-        self._end()
+        for remains in self._remains:
+            remains.kill_group_leftovers()
+        self._root.tell(ShellsClosed())
 
     def _run(self, mail: RunBash) -> None:
         serial = mail.ticket.serial
@@ -142,13 +158,18 @@ class ShellDesk(Actor[ShellDeskMail]):
         self._remains = [kept for kept in self._remains if kept.close()]
         self._remains.append(remains)
         if self._closing:
-            remains.kill_group_leftovers()
+            self._kill()
+
+    def _kill(self) -> None:
+        self._killing += 1
+        self._kill_remains(tuple(self._remains), self.me)
+        self._remains.clear()
 
     def _end(self) -> None:
-        for remains in self._remains:
-            remains.kill_group_leftovers()
-        self._remains.clear()
-        self._root.tell(ShellsClosed())
+        if self._remains:
+            self._kill()
+        if not self._killing:
+            self._root.tell(ShellsClosed())
 
 
 def _means(abort: AbortBash, run: RunBash) -> bool:

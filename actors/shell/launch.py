@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from actors.base import Address, StartPump
 from actors.mail import ShellExited, ShellMail, ShellOutput, ShellPlan
-from actors.pump import Window
+from actors.pump import Share, Window
 from actors.shell.group import Census
 from actors.shell.process import Channel, Process, ProcessSpec, SpawnError, choose_shell, shell_argv
 
@@ -14,13 +14,14 @@ from actors.shell.process import Channel, Process, ProcessSpec, SpawnError, choo
 class PumpedProcess:
     """A process and the window between its pipes and the client."""
 
-    def __init__(self, process: Process, window: Window) -> None:
+    def __init__(self, process: Process, window: Window, start_pump: StartPump) -> None:
         self._process = process
         self._window = window
+        self._start_pump = start_pump
 
     def kill(self) -> None:
         """Also lets go of a pump that waits for a client who does not read: what is unread then is not told."""
-        self._process.kill()
+        self._process.kill(lambda work: self._start_pump("shell-kill", work))
         self._window.close()
 
     def close(self) -> bool:
@@ -45,11 +46,12 @@ class ProcessLauncher:
         self._prefix = prefix
         self._which = which
         self._census = Census()
+        self._share = Share()
 
     def start(self, plan: ShellPlan, shell: Address[ShellMail]) -> PumpedProcess:
-        process, window = Process(self._census), Window()
+        process, window = Process(self._census), Window(share=self._share)
         self._start_pump("shell-pump", lambda: self._run(plan, shell, process, window))
-        return PumpedProcess(process, window)
+        return PumpedProcess(process, window, self._start_pump)
 
     def _run(self, plan: ShellPlan, shell: Address[ShellMail], process: Process, window: Window) -> None:
         def tell_output(channel: Channel, data: bytes) -> None:

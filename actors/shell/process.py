@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from actors.shell.group import Census, Job, Leader
+from actors.shell.group import Beside, Census, Job, Leader
 from actors.shell.job import CREATE_SUSPENDED, JobRefused
 from actors.shell.pipes import Channel, Exit, OnOutput, peek_code, read_pipes, read_windows
 
@@ -111,12 +111,12 @@ class Process:
             return Exit(code, None, bool(self._leftovers))
         return Exit(None, -code, bool(self._leftovers))
 
-    def kill(self) -> None:
+    def kill(self, beside: Beside | None = None) -> None:
         """SIGKILL to everything that the child started; nothing before the start (which then does not happen), nothing
-        once `close` has reaped it. May be repeated."""
+        once `close` has reaped it. May be repeated. With `beside` its caller waits for none of it."""
         self._killed = True
         if self._leader is not None and not self._is_reaped():
-            self._leader.kill()
+            self._leader.kill(beside)
 
     def close(self) -> bool:
         """Reaps the child, unless background processes of its session live on: then True, and a later call may.

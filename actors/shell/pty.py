@@ -13,7 +13,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from actors.shell.group import Census, Job, Leader
+from actors.shell.group import Beside, Census, Job, Leader
 from actors.shell.job import JobRefused
 from actors.shell.pipes import READ_BYTES, Exit, OnOutput, peek_exit
 from actors.shell.process import ContainmentUnavailable, ProcessSpec, SpawnError, check_cwd, check_text
@@ -110,11 +110,12 @@ class Terminal:
         except (EOFError, OSError):  # EIO on Linux
             return b""
 
-    def kill(self) -> None:
-        """Kills the command and what it started; nothing before the start, nothing once closed. May be repeated."""
+    def kill(self, beside: Beside | None = None) -> None:
+        """Kills the command and what it started; nothing before the start, nothing once closed. May be repeated. With
+        `beside` its caller waits for none of it."""
         self._killed = True
         if self._leader is not None:
-            self._leader.kill()
+            self._leader.kill(beside)
 
     def close(self) -> None:
         """Reaps the command, which has ended, and gives the terminal back. May be repeated."""

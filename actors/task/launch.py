@@ -18,8 +18,8 @@ from actors.mail import (
     ShellTaskMail,
     ShellTaskPlan,
 )
-from actors.pump import Window
-from actors.shell.group import Census
+from actors.pump import Share, Window
+from actors.shell.group import Beside, Census
 from actors.shell.process import (
     Channel,
     ContainmentUnavailable,
@@ -48,27 +48,28 @@ class PumpedCommand:
         process: Process | Terminal,
         window: Window,
         type_in: Callable[[bytes], None],
-        kill_later: Callable[[], None],
+        stop: Callable[[], None],
+        beside: Beside,
     ) -> None:
         self._process = process
         self._window = window
         self._type_in = type_in
-        self._kill_later = kill_later
+        self._stop = stop
+        self._beside = beside
 
     def stop(self) -> None:
         """Asks its group to end, and kills it 250 ms later; before its start it is killed, and then never starts."""
         if self._process.leader is None:
             self.kill()
         else:
-            self._process.leader.terminate()
-            self._kill_later()
+            self._beside(self._stop)
 
     def kill(self) -> None:
-        self._process.kill()
+        self._process.kill(self._beside)
 
     def abandon(self) -> None:
         """Kills it; nobody takes its output any more."""
-        self._process.kill()
+        self._process.kill(self._beside)
         self._window.close()
 
     def type(self, data: bytes) -> None:
@@ -97,20 +98,23 @@ class CommandLauncher:
         self._now = now
         self._sleep = sleep
         self._census = Census()
+        self._share = Share()
 
     def start(self, plan: ShellTaskPlan, task: Address[ShellTaskMail]) -> PumpedCommand:
         process = Terminal(self._census) if plan.pty else Process(self._census)
-        window = Window()
+        window = Window(share=self._share)
         self._start_pump("task-pump", lambda: self._run(plan, task, process, window))
 
         def type_in(data: bytes) -> None:
             self._start_pump("task-input", lambda: task.tell(InputTaken(_typed(process, data))))
 
-        def kill_later() -> None:
+        def stop() -> None:
+            if process.leader is not None:
+                process.leader.terminate()
             self._sleep(GENTLE_S)
             process.kill()
 
-        return PumpedCommand(process, window, type_in, lambda: self._start_pump("task-stop", kill_later))
+        return PumpedCommand(process, window, type_in, stop, lambda work: self._start_pump("task-stop", work))
 
     def _run(
         self, plan: ShellTaskPlan, task: Address[ShellTaskMail], process: Process | Terminal, window: Window

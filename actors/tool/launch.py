@@ -45,6 +45,7 @@ class ToolLauncher:
             supports_images=place.supports_images,
             options=place.options,
             leave_behind=lambda process: self._shells.tell(LeftBehind(process)),
+            beside=lambda work: self._start_pump("tool-cancel", work),
         )
         self._start_pump(f"tool-{request.tool.name}", lambda: call.tell(ToolReturned(_output(request, context))))
         return context

@@ -59,8 +59,13 @@ def _forget(process: Process) -> None:
     pass
 
 
+def _at_once(work: Callable[[], None]) -> None:
+    work()
+
+
 class ToolContext:
-    """What one run may touch. The actor makes it, and calls `cancel` from its own thread.
+    """What one run may touch. The actor makes it, and calls `cancel` from its own thread; what is then to be done is
+    done `beside` it.
 
     `now` is monotonic seconds; `environment` takes the session's snapshot of variables at the moment it is called.
     `leave_behind` gets a command's process whose background processes outlive it: whoever takes it ends them when the
@@ -68,6 +73,7 @@ class ToolContext:
     """
 
     __slots__ = (
+        "_beside",
         "_callbacks",
         "_cancelled",
         "cwd",
@@ -95,6 +101,7 @@ class ToolContext:
         supports_images: bool = True,
         options: ToolOptions = DEFAULT_OPTIONS,
         leave_behind: Callable[[Process], None] = _forget,
+        beside: Callable[[Callable[[], None]], None] = _at_once,
     ) -> None:
         self.cwd = cwd
         self.update = update
@@ -107,18 +114,20 @@ class ToolContext:
         self.options = options
         self.leave_behind = leave_behind
         self._cancelled = False
+        self._beside = beside
         self._callbacks: list[Callable[[], None]] = []
 
     def cancel(self) -> None:
         """Any thread, any number of times."""
         self._cancelled = True
-        self._call_back()
+        if self._callbacks:
+            self._beside(self._call_back)
 
     def cancelled(self) -> bool:
         return self._cancelled
 
     def on_cancel(self, callback: Callable[[], None]) -> None:
-        """Call `callback` at most once, in the thread that cancels, or here and now if that has happened."""
+        """Call `callback` at most once, beside whoever cancels, or here and now if that has happened."""
         self._callbacks.append(callback)
         if self._cancelled:
             self._call_back()

@@ -5,7 +5,7 @@ Each is the smallest thing that keeps the promises of the real one. What takes t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -15,7 +15,10 @@ from actors.mail import (
     Exported,
     ImagesFitted,
     IntakeMail,
+    Remains,
+    RemainsKilled,
     SessionMail,
+    ShellDeskMail,
     SurroundingsLoaded,
     Ticket,
 )
@@ -71,7 +74,8 @@ def simulated_surroundings(dice: Dice) -> Surroundings:
 
 
 class SlowPorts:
-    """`reload`, `export_html`, large images and compactions: they end some steps later, and may fail."""
+    """`reload`, `export_html`, large images, compactions and what is left of commands: they end some steps later, and
+    may fail."""
 
     def __init__(self, scheduler: Scheduler, chances: Chances) -> None:
         self._scheduler = scheduler
@@ -94,6 +98,14 @@ class SlowPorts:
     def work(self, job: int, task: Callable[[], Any], session: Address[SessionMail]) -> None:
         """The heavy parts of a compaction."""
         self._scheduler.add_pump(Once(lambda: session.tell(worked(job, task))), "compaction")
+
+    def kill_remains(self, remains: Sequence[Remains], desk: Address[ShellDeskMail]) -> None:
+        def kill() -> None:
+            for each in remains:
+                each.kill_group_leftovers()
+            desk.tell(RemainsKilled())
+
+        self._scheduler.add_pump(Once(kill), "remains")
 
     def export(self, ticket: Ticket, plan: Any, session: Address[SessionMail]) -> None:
         dice = self._chances.dice(f"export {ticket.serial}")

@@ -107,7 +107,9 @@ class Wired(Premises):
         catalog_actor = self.parts.catalog(self._view, CatalogReader(self._view.keyed, host, self.chances))
         catalog: Child[CatalogMail] = host.start(catalog_actor, "catalog", root, "catalog")
         mutations: Child[MutationDeskMail] = host.start(MutationDesk(), "mutations", root, "mutation desk")
-        shell_desk = self.parts.shell_desk(writer, root, lambda run, desk: self._start_shell(writer, run, desk))
+        shell_desk = self.parts.shell_desk(
+            writer, root, lambda run, desk: self._start_shell(writer, run, desk), self._ports.kill_remains
+        )
         shells: Child[ShellDeskMail] = host.start(shell_desk, "shells", root, "shell desk")
         shared = Shared(writer, shells, preferences, clock, catalog, mutations)
         desk_actor = self.parts.desk(

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actors.probe import Probe
-from actors.pump import Ack, Window
+from actors.pump import Ack, Share, Window
 
 
 def in_thread(work: Callable[[], Any]) -> Probe[Any]:
@@ -78,3 +78,41 @@ def test_all_room_comes_back_when_all_acks_are_settled(sizes: list[int]) -> None
         for ack in [admitted(window, size) for size in sizes]:
             ack.settle()
     admitted(window, sum(sizes))
+
+
+# ---- shared room
+
+
+@pytest.mark.parametrize("share", [Share(max_bytes=10), Share(max_messages=3)], ids=["bytes", "messages"])
+def test_pumps_that_share_room_are_ahead_together_by_no_more_than_it(share: Share) -> None:
+    flooding, other = Window(share=share), Window(share=share)
+    acks = [admitted(flooding, 3) for _ in range(3)]
+    own = admitted(other, 3)  # one each may always have out
+    assert waits(in_thread(lambda: flooding.admit(3)))
+    second = in_thread(lambda: other.admit(3))
+    assert waits(second)
+    own.settle()
+    assert isinstance(second.next(), Ack)
+    for ack in acks:
+        ack.settle()
+
+
+def test_a_flood_that_holds_all_shared_room_keeps_nobody_from_going_on() -> None:
+    share = Share(max_bytes=10)
+    flooding, other = Window(share=share), Window(share=share)
+    admitted(flooding, 10)
+    for _ in range(5):
+        admitted(other, 3).settle()
+
+
+def test_what_was_out_when_a_window_closed_takes_no_shared_room_any_more() -> None:
+    share = Share(max_bytes=10)
+    closed, other = Window(share=share), Window(share=share)
+    lost, late = admitted(closed, 5), admitted(closed, 5)
+    closed.close()
+    closed.close()
+    late.settle()
+    assert lost is not None
+    for _ in range(2):
+        admitted(other, 5)
+    assert other.offer(1) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import threading
 from collections.abc import Callable
@@ -106,3 +107,49 @@ def test_a_kill_before_the_process_stands_is_an_end_too(bench: Bench) -> None:
     work[0]()
     assert isinstance(bench.shell.of(ShellExited), ShellExited)
     assert list(bench.cwd.iterdir()) == []
+
+
+class HeldKills:
+    """Pumps that run, except those that kill: the test runs them."""
+
+    def __init__(self) -> None:
+        self.held: list[Callable[[], None]] = []
+
+    def start(self, name: str, work: Callable[[], None]) -> None:
+        if name == "shell-kill":
+            self.held.append(work)
+        else:
+            pump(name, work)
+
+
+def started(bench: Bench, pumps: HeldKills, command: str) -> PumpedProcess:
+    plan = ShellPlan(command, str(bench.cwd), "s", {"PATH": os.environ["PATH"]}, False)
+    return ProcessLauncher(pumps.start, None, None, shutil.which).start(plan, bench.shell)
+
+
+def test_whoever_kills_does_not_look_for_the_family_itself(bench: Bench) -> None:
+    pumps = HeldKills()
+    process = started(bench, pumps, "echo $$; sleep 600")
+    pid = int(bench.shell.next().data)
+    process.kill()
+    os.kill(pid, 0)
+    (kill,) = pumps.held
+    kill()
+    assert bench.shell.next() == ShellExited(None)
+    assert process.close() is False
+
+
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="watches a stranger by pidfd")
+def test_a_kill_under_way_reaches_the_family_also_when_the_command_ends_and_is_closed_before(bench: Bench) -> None:
+    pumps = HeldKills()
+    os.mkfifo(bench.cwd / "gate")
+    process = started(bench, pumps, "sleep 600 >&- 2>&- & echo $!; read x < gate; exit 4")
+    left = os.pidfd_open(int(bench.shell.next().data))
+    process.kill()
+    (bench.cwd / "gate").write_text("go\n")
+    assert isinstance(bench.shell.next(), ShellExited)
+    assert process.close() is False
+    assert not select.select([left], [], [], 0)[0]
+    pumps.held[0]()
+    assert select.select([left], [], [], 20)[0]
+    os.close(left)

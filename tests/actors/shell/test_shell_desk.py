@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from actors.mail import (
     HomeMoved,
     LeftBehind,
     NewHome,
+    RemainsKilled,
     RunBash,
     SessionLost,
     ShellEnded,
@@ -50,7 +52,8 @@ class Bench:
     def __init__(self) -> None:
         self.writer, self.root, self.intake, self.home = (Probe[Any]() for _ in range(4))
         self.shells: dict[int, Probe[Any]] = {}
-        self.desk = ShellDesk(self.writer, self.root, self._start)
+        self.killing: list[Sequence[Any]] = []
+        self.desk = ShellDesk(self.writer, self.root, self._start, lambda remains, desk: self.killing.append(remains))
         self.desk.me = Probe()
         self.desk.connect(self.intake)
 
@@ -65,6 +68,12 @@ class Bench:
     def tell(self, *mails: Any) -> None:
         for mail in mails:
             self.desk.receive(mail)
+
+    def kill(self) -> None:
+        """The pump comes to what it was given last."""
+        for each in self.killing.pop():
+            each.kill_group_leftovers()
+        self.tell(RemainsKilled())
 
     def cancelled(self) -> set[int]:
         return {serial for serial, shell in self.shells.items() if CancelShell() in shell.drain()}
@@ -205,9 +214,21 @@ def test_what_commands_left_in_the_background_lives_until_the_end_and_no_longer(
     bench.tell(LeftBehind(first), LeftBehind(second), LAST)
     assert first.alive and second.alive
     bench.tell(LeftBehind(late))
-    assert not late.alive
+    bench.kill()
+    assert not first.alive and not second.alive and not late.alive
     bench.tell(ShellEnded(1))
-    assert not first.alive and not second.alive
+    assert bench.root.drain() == [ShellsClosed()]
+
+
+def test_the_end_waits_until_nothing_is_left_behind(bench: Bench) -> None:
+    first, second = Remains(), Remains()
+    bench.tell(LeftBehind(first), LAST)
+    assert (first.alive, bench.root.drain()) == (True, [])
+    bench.tell(LeftBehind(second))
+    bench.kill()
+    assert (second.alive, bench.root.drain()) == (False, [])
+    bench.kill()
+    assert (first.alive, bench.root.drain()) == (False, [ShellsClosed()])
 
 
 def test_the_last_words_cancel_what_runs_and_kill_what_was_left(bench: Bench) -> None:

@@ -115,3 +115,19 @@ def test_background_processes_of_a_command_are_handed_to_the_shell_desk(bench: B
     mail = bench.shells.next()
     assert isinstance(mail, LeftBehind)
     mail.remains.kill_group_leftovers()
+
+
+def test_what_a_cancel_sets_off_is_done_in_a_pump(bench: Bench) -> None:
+    registered, done = Probe[Any](), Probe[Any]()
+
+    def run(context: ToolContext, arguments: dict[str, Any]) -> ToolOutput:
+        context.on_cancel(lambda: done.tell(threading.current_thread()))
+        registered.tell("registered")
+        return text_output(str(done.next()))
+
+    context = bench.start(tool(run))
+    registered.next()
+    context.cancel()
+    assert context.cancelled()
+    bench.returned()
+    assert bench.threads == ["tool-mine", "tool-cancel"]
