@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from queue import SimpleQueue
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from pykka._envelope import Envelope
+if TYPE_CHECKING:
+    from pykka._envelope import Envelope
 
 
 class TurnOver(Exception):

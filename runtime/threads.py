@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import _thread
 import logging
-import sys
 import threading
 from collections.abc import Callable
 from queue import SimpleQueue
@@ -81,16 +80,21 @@ class Hosted(pykka.ThreadingActor):
     def on_start(self) -> None:
         try:
             self._actor.begin()
-        except Exception:
+        except BaseException as error:
             # pykka skips on_failure for an exception in on_start, and the owner would never hear of it
-            self._die(sys.exc_info()[1])
-            raise
+            self._die(error)
+            raise _as_exception(error) from None
 
     def on_receive(self, message: Any) -> None:
         self._reading = message
-        self._actor.receive(message)
-        if self.actor_inbox.empty():
-            self._actor.idle()
+        try:
+            self._actor.receive(message)
+            if self.actor_inbox.empty():
+                self._actor.idle()
+        except Exception:
+            raise
+        except BaseException as error:
+            raise _as_exception(error) from None
 
     def on_stop(self) -> None:
         self._actor.ended()
@@ -148,6 +152,12 @@ class CrewMember(Hosted):
             self._actor_loop_setup()
         if self.actor_stopped.is_set():
             self._actor_loop_teardown()
+
+
+def _as_exception(error: BaseException) -> Exception:
+    """An exit that a library asks for ends its actor and nobody else. pykka would stop all actors and wait for them, on
+    the thread that they need for it."""
+    return error if isinstance(error, Exception) else RuntimeError(describe(error)).with_traceback(error.__traceback__)
 
 
 def describe(error: BaseException | None) -> str:

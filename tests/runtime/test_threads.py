@@ -22,14 +22,15 @@ class Forward:
 class Recorder(Actor[Any]):
     """Tells `reader` what happens to it. Mail "die" kills it; a gate is waited for."""
 
-    def __init__(self, reader: Probe[Any], begins: bool = True) -> None:
+    def __init__(self, reader: Probe[Any], begins: bool = True, begin_with: BaseException | None = None) -> None:
         self._reader = reader
         self._begins = begins
+        self._begin_with = begin_with
 
     def begin(self) -> None:
         self._reader.tell("begun")
         if not self._begins:
-            raise ValueError("secret of begin")
+            raise self._begin_with or ValueError("secret of begin")
 
     def receive(self, mail: Any) -> None:
         if isinstance(mail, threading.Event):
@@ -38,6 +39,8 @@ class Recorder(Actor[Any]):
             mail.to.tell("forwarded")
         elif mail == "die":
             raise ValueError("secret of receive")
+        elif isinstance(mail, BaseException):
+            raise mail
         else:
             self._reader.tell(mail)
 
@@ -48,21 +51,26 @@ class Recorder(Actor[Any]):
         self._reader.tell(("unread", unread))
 
 
+class ApartRecorder(Recorder):
+    apart = True
+
+
 class Bench:
-    def __init__(self, host: ThreadHost | None = None) -> None:
+    def __init__(self, host: ThreadHost | None = None, kind: type[Recorder] = Recorder) -> None:
+        self.kind = kind
         self.reader: Probe[Any] = Probe()
         self.owner: Probe[Down] = Probe()
         self.host = host or ThreadHost()
 
     def start(self, **how: Any) -> Any:
-        child = self.host.start(Recorder(self.reader, **how), "recorder", self.owner, "key")
+        child = self.host.start(self.kind(self.reader, **how), "recorder", self.owner, "key")
         assert self.reader.next() == "begun"
         return child
 
 
-@pytest.fixture
-def bench() -> Bench:
-    return Bench()
+@pytest.fixture(params=[Recorder, ApartRecorder])
+def bench(request: pytest.FixtureRequest) -> Bench:
+    return Bench(kind=request.param)
 
 
 def test_an_actor_gets_its_mail_in_order(bench: Bench) -> None:
@@ -89,7 +97,7 @@ def test_a_stop_queues_behind_the_mail_and_is_no_death(bench: Bench) -> None:
     child.tell("too late")
     gate.set()
     assert bench.reader.next() == "last"
-    second = Bench(bench.host)
+    second = Bench(bench.host, bench.kind)
     second.start().tell("die")
     second.owner.next()
     assert "too late" not in bench.reader.drain()
@@ -122,6 +130,21 @@ def test_a_death_in_begin_reaches_the_owner_too(bench: Bench) -> None:
     down = bench.owner.next()
     assert (down.key, down.error.startswith("ValueError in test_threads.py:")) == ("key", True)
     assert bench.reader.next() == ("unread", [])
+
+
+@pytest.mark.parametrize(
+    "exit_", [SystemExit("secret"), KeyboardInterrupt("secret"), GeneratorExit("secret")], ids=repr
+)
+def test_an_exit_ends_its_actor_and_no_other(bench: Bench, exit_: BaseException) -> None:
+    other = Bench(bench.host, bench.kind)
+    witness = other.start()
+    bench.start().tell(exit_)
+    bench.host.start(bench.kind(bench.reader, begins=False, begin_with=exit_), "recorder", bench.owner, "second")
+    errors = {down.key: down.error for down in (bench.owner.next(), bench.owner.next())}
+    assert set(errors) == {"key", "second"}
+    assert all(" in test_threads.py:" in error and "secret" not in error for error in errors.values()), errors
+    witness.tell("alive")
+    assert other.reader.next() == "alive"
 
 
 class SilentDeath(Recorder):
