@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from actors.mail import Remains, Ticket
     from actors.model.stream import StreamOpener
     from actors.model.transport import Transport
-    from actors.session.desk import Target
     from actors.session.exporting import ExportPlan
+    from actors.session.target import Target
     from actors.shell.launch import ProcessLauncher
     from actors.task.child_history import ChildHistories
     from actors.task.launch import CommandLauncher

@@ -51,7 +51,8 @@ from actors.mail import (
 from actors.preferences import Preferences
 from actors.session.actor import Session
 from actors.session.compaction_files import DiskFiles
-from actors.session.desk import DOOR, SessionDesk
+from actors.session.desk.actor import SessionDesk
+from actors.session.desk.door_side import DOOR
 from actors.session.file import OpenedSession
 from actors.session.queue import Queue
 from actors.session.services import Modes, Services, Shared, inheriting

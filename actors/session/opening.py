@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from actors.base import Address, StartPump
 from actors.mail import SessionDeskMail, TargetFailed, TargetOpened
-from actors.session.desk import Target
 from actors.session.file import (
     OpenedSession,
     SessionFileError,
@@ -22,6 +21,7 @@ from actors.session.file import (
 from actors.session.forking import inherited_workflow
 from actors.session.journal import JournalError
 from actors.session.surroundings import Surroundings
+from actors.session.target import Target
 from actors.session.tree import Entry
 from protocol.entry_head import WorkflowStage, read_entry
 

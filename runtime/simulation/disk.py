@@ -15,11 +15,11 @@ from msgspec.structs import replace
 
 from actors.base import Address
 from actors.mail import SessionDeskMail, TargetFailed, TargetOpened
-from actors.session.desk import Target
 from actors.session.file import OpenedSession, SessionFileError, Stamps
 from actors.session.journal import JournalError, SessionInUse
 from actors.session.naming import iso_time
 from actors.session.reading import NotASession, header_head
+from actors.session.target import Target
 from actors.session.tree import Entry
 from actors.task.checkout import Changes
 from protocol.codec import encode

@@ -39,9 +39,12 @@ from actors.mail import (
     Ticket,
 )
 from actors.probe import Probe
-from actors.session.desk import CLOSING, DOOR, SessionDesk, Target
+from actors.session.desk.actor import SessionDesk
+from actors.session.desk.door_side import DOOR
+from actors.session.desk.replacing import CLOSING
 from actors.session.file import OpenedSession, SessionFileError, Stamps, new_session, open_session
 from actors.session.journal import JournalError
+from actors.session.target import Target
 from protocol import commands as c
 
 USER = (

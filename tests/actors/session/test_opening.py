@@ -17,11 +17,11 @@ from msgspec import UNSET
 
 from actors.mail import TargetFailed, TargetOpened
 from actors.probe import Probe
-from actors.session.desk import Target
 from actors.session.file import OpenedSession, SessionFileError, Stamps, import_session, new_session, open_session
 from actors.session.journal import SessionInUse
 from actors.session.opening import Opener, missing_cwd
 from actors.session.surroundings import Surroundings
+from actors.session.target import Target
 from protocol.entry_head import WorkflowStage
 
 MARK = (

@@ -26,7 +26,7 @@ from actors.mail import (
 from actors.model.actor import ModelCall
 from actors.preferences import Preferences
 from actors.session.actor import Session
-from actors.session.desk import SessionDesk
+from actors.session.desk.actor import SessionDesk
 from actors.session.queue import Queue
 from actors.shell.actor import Shell
 from actors.shell.desk import ShellDesk

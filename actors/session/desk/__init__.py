@@ -1,0 +1,1 @@
+"""Which session is current: the actor that replaces one by another, and its sides."""
