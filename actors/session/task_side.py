@@ -67,10 +67,11 @@ class TaskSide:
         return bool(self._closing or self._open)
 
     def owner(self) -> Address[TaskDeskMail] | None:
-        """The desk for a call that starts now. While the session lets go it refuses. A subagent's session has none."""
+        """The desk for a call that starts now. While the session lets go it refuses; one that is back has a fresh one,
+        also while the desk before is still closing. A subagent's session has none."""
         if self._session.services.start_task_desk is None:
             return None
-        if self._desk is None and self._closing:
+        if self._session.leaving and self._closing:
             return list(self._closing.values())[-1]
         if self._desk is None:
             self._desk = self._start(self._session.services.start_task_desk)

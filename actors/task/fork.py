@@ -48,7 +48,10 @@ def _line(entry: Entry, content: list[Any] | bool, parent: str | None, moved: di
         return entry.raw
     fields = {**decode_any(entry.raw), "parentId": parent}
     if first_kept in moved:
-        fields["firstKeptEntryId"] = moved[first_kept]
+        kept_from = moved[first_kept]
+        fields["firstKeptEntryId"] = (
+            None if kept_from == entry.head.id else kept_from
+        )  # nothing of what it kept is left
     if isinstance(content, list):
         fields["message"] = {**fields["message"], "content": content}
     return encode(fields)

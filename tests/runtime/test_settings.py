@@ -58,6 +58,22 @@ def test_without_files_everything_has_its_default(place: Place) -> None:
     assert (settings.retry_max_retries, settings.default_thinking_level) == (3, None)
 
 
+def test_tasks_and_subagents_have_the_defaults_of_the_contract(place: Place) -> None:
+    found, _ = place.load()
+    waits = (found.task_wait, found.task_command_budget_ms, found.task_agent_budget_ms)
+    assert waits == ("automatic", 10_000, 30_000)
+    assert (found.running_subagents, found.max_subagents, found.worktree_hook_timeout_ms) == (4, 50, 30_000)
+    document = {
+        "tasks": {"wait": {"kind": "until-settled", "commandBudgetMs": 0, "agentBudgetMs": 7}},
+        "subagents": {"concurrency": 2, "maxTasks": 3, "worktreeHookTimeoutMs": 9},
+    }
+    asked, warnings = place.load(document)
+    assert warnings == []
+    waits = (asked.task_wait, asked.task_command_budget_ms, asked.task_agent_budget_ms)
+    assert waits == ("until-settled", 0, 7)
+    assert (asked.running_subagents, asked.max_subagents, asked.worktree_hook_timeout_ms) == (2, 3, 9)
+
+
 def test_the_project_wins_key_by_key(place: Place) -> None:
     settings, _ = place.load(
         {"retry": {"maxRetries": 9, "baseDelayMs": 5}, "defaultModel": "a"}, {"retry": {"maxRetries": 1}}

@@ -38,6 +38,8 @@ from actors.mail import (
     RunBash,
     SessionGone,
     SessionReloaded,
+    TaskCommand,
+    TasksClosed,
     TasksGone,
     Ticket,
     ToolEnded,
@@ -749,6 +751,33 @@ def test_the_last_words_of_a_session_end_its_request_its_tools_and_its_tasks(ben
     bench.session.last_words([])
     assert [probe.drain() for _, probe in bench.tools] == [[CancelTool(), TasksGone(desk)]] * 2
     assert desk.drain() == [CloseTasks(alone=True)]
+
+
+def test_a_session_that_is_back_has_a_fresh_owner_of_tasks_while_the_old_one_is_closing(bench: Bench) -> None:
+    old: Any = bench.session.tasks.owner()
+    bench.tell(Retire())
+    assert bench.session.tasks.owner() is old and old.drain() == [CloseTasks()], "it refuses what comes late"
+    bench.tell(BecomeCurrent(MODES))
+    fresh: Any = bench.session.tasks.owner()
+    assert fresh is not old and bench.session.tasks.owner() is fresh
+    (before, _), (after, _) = bench.task_desks
+    assert before != after, "ids of the one are unknown to the other"
+    bench.send("get_tasks")
+    assert [type(mail) for mail in fresh.drain()] == [TaskCommand] and old.drain() == []
+    bench.tell(TasksClosed(before))
+    assert old.stopped and not fresh.stopped
+    bench.tell(Retire())
+    assert fresh.drain() == [CloseTasks()]
+
+
+def test_a_session_without_tasks_knows_none(bench: Bench) -> None:
+    assert bench.ask("get_tasks") == {"tasks": []}
+    bench.writes()
+    asked = {"get_task": {}, "wait_task": {}, "cancel_task": {}, "send_task_input": {"input": "x"}}
+    for command, fields in {**asked, "resize_task": {"columns": 80, "rows": 24}}.items():
+        bench.send({"type": command, "taskId": "task-00000001-0-0", **fields})
+        assert bench.told() == [f"{command}: UnknownTask: UnknownTask"]
+    assert bench.task_desks == []
 
 
 def test_calls_that_the_dead_owner_of_tasks_never_heard_of_are_told(bench: Bench) -> None:

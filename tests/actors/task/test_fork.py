@@ -64,3 +64,15 @@ def test_a_compaction_that_kept_from_an_entry_which_is_left_out_keeps_from_the_n
     )
     assert [each["id"] for each in found] == ["c", "d"]
     assert found[1]["firstKeptEntryId"] == "c"
+
+
+def test_a_compaction_that_kept_nothing_else_keeps_nothing() -> None:
+    found = forked(
+        entry("a", None),
+        entry("b", "a", reply(CALL)),
+        entry("c", "b", result("subagent")),
+        entry("d", "c", type="compaction", summary="s", firstKeptEntryId="b", tokensBefore=1),
+        entry("e", "d"),
+    )
+    assert [(each["id"], each["parentId"]) for each in found] == [("a", None), ("d", "a"), ("e", "d")]
+    assert found[1]["firstKeptEntryId"] is None
