@@ -15,6 +15,7 @@ import pytest
 from actors.mail import Connection, VisitorBytes, VisitorCame, VisitorEnded, VisitorRead
 from actors.probe import Probe
 from runtime.inspector.link import Link, LinkLost, NobodyThere
+from runtime.inspector.programs import known_programs
 from runtime.inspector.sessions import Door, find_sessions
 from runtime.inspector_pipes import descriptor_of, pipe_name
 from runtime.threads import start_pump
@@ -166,7 +167,13 @@ def test_a_pipe_that_another_user_made_is_not_spoken_to(came: Probe[Any], monkey
     assert heard.next() == VisitorEnded(is_gone=True)
 
 
-def test_the_programs_that_listen_are_found_and_keep_their_links(came: Probe[Any]) -> None:
+def test_the_programs_that_listen_are_found_and_keep_their_links(
+    came: Probe[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other programs of this user may be there too, and are left alone."""
+    own = [(pid, name) for pid, name in known_programs() if pid == os.getpid()]
+    monkeypatch.setattr("runtime.inspector.sessions.known_programs", lambda: own)
+
     async def run() -> None:
         finding = asyncio.create_task(find_sessions(keep=True))
         mail = await asyncio.to_thread(came.of, VisitorCame)
