@@ -29,6 +29,7 @@ from actors.task.effects import (
 from actors.task.pausing import Pausing
 from actors.task.places import Places
 from actors.task.questions import Questions
+from actors.task.roster import Roster
 from actors.task.state import Launch, Refused, Task
 from actors.task.watching import Watching
 from protocol import tasks as t
@@ -54,31 +55,25 @@ class TaskOwner:
         self.questions = Questions()
         self._scope = scope
         self._budgets = budgets
-        self._now = now
         self._places = Places(room)
         self._pausing = Pausing(lambda task: self._stop(task, "user"))  # the owner stays
-        self._tasks: dict[str, Task] = {}
-        self._unreaped: dict[str, Task] = {}
-        self._operations: dict[str, str] = {}
-        self._launched = self._sequence = 0
+        self._roster = Roster(scope, self.id, now)
+        self._sequence = 0
 
     # -- looking
 
     def task(self, task_id: str) -> Task:
         """Raises `Refused` for an unknown id, which another owner's is too."""
-        found = self.find(task_id)
-        if found is None:
-            raise Refused("UnknownTask")
-        return found
+        return self._roster.task(task_id)
 
     def find(self, task_id: str) -> Task | None:
         """None for an unknown one."""
-        return self._tasks.get(task_id)
+        return self._roster.find(task_id)
 
     @property
     def tasks(self) -> tuple[Task, ...]:
         """In the order of launch."""
-        return tuple(self._tasks.values())
+        return self._roster.tasks
 
     @property
     def generation(self) -> str:
@@ -97,35 +92,25 @@ class TaskOwner:
 
     def launch(self, launch: Launch, policy: WaitPolicy, observer: Any) -> tuple[str, Effects]:
         """The task's id. Raises `Refused`, and then nothing was admitted."""
-        known = self._operations.get(launch.operation)
-        if known is None:
+        effects: Effects = []
+        task = self._roster.launched_by(launch.operation)
+        if task is None:
             self._check_admission(launch)
-            task = self._admit(launch)
+            task = self._roster.admit(launch, self.generation)
+            self._places.queue(task)
             effects = [Changed(task.id), *self._start_next(launch.kind)]
-        else:
-            task, effects = self.task(known), []
-            if task.launch != launch:
-                raise Refused("OperationConflict", "the same operation was launched with something else")
+        elif task.launch != launch:
+            raise Refused("OperationConflict", "the same operation was launched with something else")
         return task.id, effects + self._observe_launch(task, policy, observer)
 
     def _check_admission(self, launch: Launch) -> None:
-        parent = self._tasks.get(launch.parent_task_id or "")
+        parent = self.find(launch.parent_task_id or "")
         if self.state != "open" or (launch.parent_task_id and (parent is None or not _is_live(parent))):
             raise Refused("OwnerClosing")
         self._pausing.check()
         waiting = self._places.check(launch.kind)
         if waiting is not None:
             raise Refused("CapacityExhausted", f"{waiting} tasks are waiting already")
-
-    def _admit(self, launch: Launch) -> Task:
-        number = f"{self._scope}-{self._launched}"
-        ref = t.TaskRef(self.id, f"task-{number}", f"attempt-{number}-1", self.generation)
-        task = Task(ref, launch, self._launched, self._now)
-        self._tasks[task.id] = self._unreaped[task.id] = task
-        self._places.queue(task)
-        self._operations[launch.operation] = task.id
-        self._launched += 1
-        return task
 
     def _observe_launch(self, task: Task, policy: WaitPolicy, observer: Any) -> Effects:
         if policy.kind == "background":
@@ -165,7 +150,7 @@ class TaskOwner:
         if task.is_reaped:
             return []
         effects = self._settle_active(task) if task.reap() else self._changed(task)
-        del self._unreaped[task_id]
+        self._roster.reaped(task)
         return effects + self._pausing.saw(task) + self._close_when_done()
 
     def cleanup_failed(self, task_id: str, resources: tuple[str, ...]) -> Effects:
@@ -247,33 +232,16 @@ class TaskOwner:
     def spoke(self, task_id: str, message_id: str, contact: Contact) -> Effects:
         """It is passed on. One that is being stopped can be answered no more. Raises `Refused`."""
         task = self.task(task_id)
-        message = ChildMessage(
-            message_id,
-            self.id,
-            task_id,
-            task.launch.agent_name or "",
-            task.launch.title,
-            contact.reason,
-            contact.message,
-            contact.questions,
-            is_closed=contact.waits and task.phase != "running",
-        )
-        if message.is_open:
-            task.inquire(message_id)
-            self.questions.add(message)
-        return [Relay(message), Changed(task.id)]
+        return [Relay(self.questions.hear(self.id, task, message_id, contact)), Changed(task.id)]
 
     def answer(self, to: str | None, reply_to: str | None) -> tuple[ChildMessage, Effects]:
         """The question that is meant; it is answered with this. Raises `Refused` if there is none."""
         question = self.questions.take(to, reply_to)
-        return question, self._closed(question.task_id, question.message_id)
+        return question, self.withdrawn(question.task_id, question.message_id)
 
     def withdrawn(self, task_id: str, request_id: str) -> Effects:
         """Who asked waits no longer."""
         self.questions.drop(request_id)
-        return self._closed(task_id, request_id)
-
-    def _closed(self, task_id: str, request_id: str) -> Effects:
         task = self.task(task_id)
         task.answered(request_id)
         return [Changed(task.id)]
@@ -298,7 +266,7 @@ class TaskOwner:
         if was != "queued":
             return []
         self._places.leave_queue(task)
-        del self._unreaped[task.id]
+        self._roster.reaped(task)
         return self._settle(task) + self._pausing.saw(task)
 
     def close(self) -> Effects:
@@ -306,7 +274,7 @@ class TaskOwner:
         if self.state != "open":
             return []
         self.state = "closing"
-        live = [task for task in self._unreaped.values() if task.result is None]
+        live = [task for task in self._roster.unreaped if task.result is None]
         effects: Effects = []
         for task in sorted(live, key=lambda task: task.phase != "queued"):
             if not isinstance(task.cleanup, t.CleanupFailed):
@@ -316,16 +284,16 @@ class TaskOwner:
         return effects + self._close_when_done()
 
     def _close_when_done(self) -> Effects:
-        if self.state != "closing" or self._unreaped:
+        if self.state != "closing" or self._roster.unreaped:
             return []
         self.state = "closed"
-        return [Close(tuple(task.receipt() for task in self._tasks.values()))]
+        return [Close(tuple(task.receipt() for task in self.tasks))]
 
     # -- a pause
 
     def pause(self, observer: Any) -> Effects:
         """Refuses launches from now on and ends all that there is; waits and looks go on. One `Paused` comes of it."""
-        return self._pausing.pause(observer, self._unreaped.values())
+        return self._pausing.pause(observer, self._roster.unreaped)
 
     def resume(self) -> str:
         """Allows launches again, as a generation of their own: its name. What a pause stopped stays stopped. Raises
@@ -340,7 +308,7 @@ class TaskOwner:
         task = self.task(task_id)
         if task.result is None or not task.is_reaped:
             raise Refused("OwnerClosing", "it is not over")
-        del self._tasks[task_id], self._operations[task.launch.operation]
+        self._roster.forget(task)
 
 
 def _is_live(task: Task) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from actors.task.child_message import ChildMessage
+from actors.task.child_message import ChildMessage, Contact
 from actors.task.notice import TITLE_CHARS, one_line
 from actors.task.state import Refused, Task
 
@@ -28,8 +28,24 @@ class Questions:
     def __iter__(self) -> Iterator[ChildMessage]:
         return iter(tuple(self._open.values()))
 
-    def add(self, question: ChildMessage) -> None:
-        self._open[question.message_id] = question
+    def hear(self, owner_id: str, task: Task, message_id: str, contact: Contact) -> ChildMessage:
+        """What an agent says: it is open if it waits for an answer that can still come."""
+        launch = task.launch
+        message = ChildMessage(
+            message_id,
+            owner_id,
+            task.id,
+            launch.agent_name or "",
+            launch.title,
+            contact.reason,
+            contact.message,
+            contact.questions,
+            is_closed=contact.waits and task.phase != "running",
+        )
+        if message.is_open:
+            task.inquire(message_id)
+            self._open[message_id] = message
+        return message
 
     def of(self, task_id: str) -> tuple[ChildMessage, ...]:
         return tuple(each for each in self._open.values() if each.task_id == task_id)
