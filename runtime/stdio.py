@@ -176,6 +176,3 @@ def _escaped(line: str) -> str:
     if line.isprintable():
         return line
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in line)
-
-
-Complain = Callable[[str], None]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from actors.base import Address, Child, StartPump
+from actors.base import Address, Child, Host, StartPump
 from actors.catalog import Catalog
 from actors.catalog_view import Inherited
 from actors.clock import Clock
@@ -69,7 +69,6 @@ from runtime.stamps import STAMPS, now_ms
 from runtime.startup import Startup
 from runtime.stdio import StdoutSink, complain, leave_stdin, read_stdin
 from runtime.surroundings import SurroundingsPump
-from runtime.threads import ThreadHost
 
 if TYPE_CHECKING:
     from actors.inspector.door import WayIn
@@ -87,7 +86,7 @@ class House:
     def __init__(
         self,
         startup: Startup,
-        host: ThreadHost,
+        host: Host,
         env: Mapping[str, str],
         pump: StartPump,
         one_shot: OneShotPlan | None = None,

@@ -15,7 +15,6 @@ from protocol.model import THINKING_LEVELS, ThinkingLevel
 
 AgentSource = Literal["builtin", "user", "project"]
 AgentScope = Literal["user", "project", "both"]
-AGENT_SCOPES: tuple[AgentScope, ...] = ("user", "project", "both")
 DELEGATE = (
     "delegate"  # an agent of this name is the parent itself in a second session: it takes over what the parent has
 )

@@ -53,7 +53,7 @@ class DetailPage(TaskPage):
         pane.show(body(self.record, self.watched.detail, self.watched.transcript, width))
 
     def act(self, ask: Ask) -> None:
-        app, pane = self.inspector, self.pane("body")
+        pane = self.pane("body")
         match ask:
             case "up" | "down":
                 offered = [action for action, _ in self._choices()]
@@ -67,12 +67,8 @@ class DetailPage(TaskPage):
                 pane.show(pane.lines, 0 if ask == "home" else pane.bottom)
             case "enter":
                 self._do(self.selected)
-            case "stop":
-                app.ask_to_stop(self.watched.task_id)
-            case "again":
-                app.begin_again()
-            case "leave" | "back":
-                app.leave()
+            case _:
+                super().act(ask)
 
     def _do(self, action: Action) -> None:
         app = self.inspector

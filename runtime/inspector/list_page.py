@@ -44,8 +44,8 @@ class PickerPage(Page):
                 self.inspector.open_session(self.lives[self.place])
             case "again":
                 self.inspector.look_again(self)
-            case "leave" | "back":
-                self.inspector.leave()
+            case _:
+                super().act(ask)
 
     def take(self, lives: Sequence[Live]) -> None:
         """What was found anew; the selection stays with its session."""
@@ -135,10 +135,8 @@ class ListPage(Page):
             case "stop" if self.selected is not None:
                 self._has_chosen = True
                 app.ask_to_stop(self.selected)
-            case "again":
-                app.begin_again()
-            case "leave" | "back":
-                app.leave()
+            case _:
+                super().act(ask)
 
     def _select(self, task_id: str | None) -> None:
         self.selected, self._has_chosen = task_id, task_id is not None

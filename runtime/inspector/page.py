@@ -94,7 +94,11 @@ class Page(Screen[None]):
         return f"{body.top + 1}-{min(body.top + body.size.height, len(body.lines))} of {len(body.lines)}"
 
     def act(self, ask: Ask) -> None:
-        """Does what a key asks for, if it means something here."""
+        """Does what a key asks for, if it means something here. On most pages these mean the same."""
+        if ask == "again":
+            self.inspector.begin_again()
+        elif ask in ("leave", "back"):
+            self.inspector.leave()
 
     # -- events
 

@@ -13,7 +13,6 @@ from runtime.inspector.records import BadRecord, Hello
 from runtime.inspector.texts import one_line
 
 NO_SESSION = "No running session has tasks to look at; a session can be reached from its first task on"
-ID_CHARS = 13
 
 
 class Door(NamedTuple):

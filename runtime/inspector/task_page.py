@@ -28,6 +28,12 @@ class TaskPage(Page):
         self._record = self.inspection.board.task(self.watched.task_id) or self._record
         return self._record
 
+    def act(self, ask: Ask) -> None:
+        if ask == "stop":
+            self.inspector.ask_to_stop(self.watched.task_id)
+        else:
+            super().act(ask)
+
     def stop_control(self) -> list[Control]:
         app = self.inspector
         return [(app.keys.name("stop"), "stop")] if self.inspection.can_stop(self.record) else []
@@ -68,7 +74,5 @@ class ConfirmPage(TaskPage):
         self.inspector.leave()
 
     def act(self, ask: Ask) -> None:
-        if ask == "again":
-            self.inspector.begin_again()
-        elif ask in ("leave", "back"):
-            self.inspector.leave()
+        if ask != "stop":  # that is what this page asks about
+            super().act(ask)

@@ -44,22 +44,18 @@ class TranscriptPage(TaskPage):
         self._fill("head", [*self.head(width), self.pane("head").lines[-1]])
 
     def act(self, ask: Ask) -> None:
-        app, pane = self.inspector, self.pane("body")
+        pane = self.pane("body")
         page = max(pane.size.height - 1, 1)
         match ask:
             case "pageUp" if pane.top == 0:
-                app.do(self.watched.load_earlier())
+                self.inspector.do(self.watched.load_earlier())
             case "up" | "down" | "pageUp" | "pageDown":
                 steps = {"up": -1, "down": 1, "pageUp": -page, "pageDown": page}
                 self._go(pane.top + steps[ask])
             case "home" | "end":
                 self._go(0 if ask == "home" else pane.bottom)
-            case "stop":
-                app.ask_to_stop(self.watched.task_id)
-            case "again":
-                app.begin_again()
-            case "leave" | "back":
-                app.leave()
+            case _:
+                super().act(ask)
 
     def _go(self, top: int) -> None:
         pane = self.pane("body")
