@@ -43,6 +43,12 @@ def test_the_program_brings_agents_of_its_own_and_only_one_of_them_may_edit(plac
     assert all(each.prompt and each.description for each in found)
 
 
+def test_in_a_folder_files_are_read_by_name_and_the_last_of_one_name_counts(place: Place) -> None:  # 3.1
+    for file in ("b.md", "a.md", "c.md"):
+        place.write(place.agent / "agents" / file, "same", file)
+    assert place.load()[0] == {"same": "c.md"}
+
+
 def test_the_stronger_place_wins(place: Place) -> None:
     places = [
         place.home / ".pi" / "agent" / "agents",

@@ -38,6 +38,7 @@ from actors.mail import (
     RunBash,
     SessionGone,
     SessionReloaded,
+    TaskChanged,
     TaskCommand,
     TasksClosed,
     TasksGone,
@@ -58,13 +59,14 @@ from actors.session.queue import Queue
 from actors.session.services import Services
 from actors.session.surroundings import Surroundings
 from actors.task.notice import TaskNotice
+from actors.task.state import Launch, Task
 from actors.tool.table import Tool, ToolOutput, text_output
 from protocol.codec import Rejected, encode, read_command
 from protocol.events import TextDelta
 from protocol.messages import AssistantMessage, BashExecutionMessage, StopReason, TextContent, ToolCall, Usage
 from protocol.model import Model, ModelCost, ThinkingLevel
 from protocol.responses import AuthStatus, ScopedModel
-from protocol.tasks import CompletionEnvelope, TaskCancelled, TaskCompleted
+from protocol.tasks import CompletionEnvelope, TaskCancelled, TaskCompleted, TaskRef
 
 MODEL = Model("m", "M", "scripted", "p", "", False, ("text",), ModelCost(), 100_000, 100)
 MODES: Any = {"steering": "one-at-a-time", "followUp": "one-at-a-time"}
@@ -768,6 +770,23 @@ def test_a_session_that_is_back_has_a_fresh_owner_of_tasks_while_the_old_one_is_
     assert old.stopped and not fresh.stopped
     bench.tell(Retire())
     assert fresh.drain() == [CloseTasks()]
+
+
+def test_a_session_that_lets_go_before_it_had_a_task_refuses_what_comes_late(bench: Bench) -> None:
+    bench.prompt()
+    bench.tell(Retire())
+    late: Any = bench.session.tasks.owner()
+    assert late.drain() == [CloseTasks()] and bench.session.tasks.owner() is late
+
+
+def test_changes_of_tasks_are_told_to_a_client_that_asked_for_them_and_to_no_other(bench: Bench) -> None:
+    task = Task(TaskRef("o", "t1", "a", "g"), Launch("op", "command", "make"), 0, float)
+    for enabled in (None, True, False):
+        if enabled is not None:
+            bench.send({"type": "set_task_subscription", "enabled": enabled})
+        bench.writes()
+        bench.tell(TaskChanged(task.record()))
+        assert bench.told() == (["task_update"] if enabled else [])
 
 
 def test_a_session_without_tasks_knows_none(bench: Bench) -> None:

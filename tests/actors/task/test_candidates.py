@@ -31,6 +31,7 @@ def test_a_named_model_takes_its_suffix_then_the_definitions_level_never_the_par
     assert keys("b/two:minimal", None, "b/two")[0] == "b/two:minimal"
     assert keys(None, {"model": "b/two", "thinking": "medium"}, "b/two")[0] == "b/two:medium"
     assert keys("b/two", {"thinking": "medium"}, "b/two")[0] == "b/two:low"
+    assert keys(None, {"model": "b/two:minimal", "thinking": "medium"}, "b/two")[0] == "b/two:minimal"
 
 
 def test_a_bare_id_is_looked_for_at_the_parents_provider_first() -> None:

@@ -67,6 +67,13 @@ def test_every_field_is_read() -> None:
     )
 
 
+@pytest.mark.parametrize(("text", "flag"), [("true", True), ("false", False), (" True ", True), ("no", False)])
+def test_flags_are_read_as_they_are_written_quoted_or_not(text: str, flag: bool) -> None:
+    found = read(interactive=text, inheritProjectContext=text, inheritSkills=text)
+    assert (found.interactive, found.inherits_project_context, found.inherits_skills) == (flag, flag, flag)
+    assert read(name="delegate", inheritProjectContext=text).inherits_project_context is flag
+
+
 @pytest.mark.parametrize("tools", [[], "", " , ", ["mcp:x"], None, {"read": "yes"}])
 def test_tools_that_name_none_narrow_nothing(tools: Any) -> None:
     assert read(tools=tools).tools is None

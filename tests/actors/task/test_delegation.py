@@ -9,10 +9,12 @@ import pytest
 from actors.mail import AgentPlan, AgentRefusal, ParentView
 from actors.task.checkout import WorktreeRoot
 from actors.task.definition import KnownAgents
-from actors.task.delegation import NO_LEAF, NOT_SAVED, boundary, plans, task_text
+from actors.task.delegation import boundary, plans, task_text
 from actors.tool.table import ToolFailure
 from tests.actors.task.agents import agent, parent, plan
 
+NOT_SAVED = "Forked subagent context requires a persisted parent session."
+NO_LEAF = "Forked subagent context requires a current leaf to fork from."
 KNOWN = KnownAgents(
     (
         agent("scout", tools=("read", "write", "subagent")),
@@ -99,6 +101,10 @@ def test_a_child_may_speak_to_its_parent_unless_its_definition_says_otherwise() 
     parents = parent(tools=("read", "bash", "kill", "subagent", "intercom"))
     (mute,) = plans({"agent": "mute", "task": "x"}, alone, parents, "/project", "r", lambda _: True)
     assert isinstance(mute, AgentPlan) and mute.tools == ("read",)
+    told = (
+        "You are a subagent: another agent works with the user and has given you one task. You cannot start subagents"
+    )
+    assert boundary(mute).startswith(told) and boundary(one(parents)).startswith(told)
     assert "nobody answers questions" in boundary(mute)
     assert "contact_supervisor" in boundary(one(parents))
 
@@ -151,6 +157,7 @@ def test_answers_are_kept_unless_they_are_not_wanted_or_there_is_no_folder_for_t
     assert one().artifacts and not one(artifacts=False).artifacts
     assert not one(parent(path=None)).artifacts
     assert one(output="a.md", outputMode="file-only").output == "/project/a.md"
+    assert (one().max_lines, one().max_bytes) == (5000, 204_800)
     assert (one(maxOutput={"lines": 3}).max_lines, one(maxOutput={"bytes": 9}).max_bytes) == (3, 9)
 
 

@@ -26,6 +26,10 @@ def aged(folder: Path, age: float) -> None:
     os.utime(folder, (NOW - age, NOW - age))
 
 
+def test_logs_are_kept_for_thirty_days_and_files_about_agents_for_seven() -> None:  # 1.1, 3.4
+    assert (LOGS_S, ARTIFACTS_S) == (30 * 86_400, 7 * 86_400)
+
+
 def test_old_logs_go_and_young_ones_and_names_that_are_not_ours_stay(tmp_path: Path) -> None:
     session = tmp_path / f"atomic-{UID}" / "s"
     gone = [put(session / name, LOGS_S + 1) for name in (LOG, "atomic-powershell-0123456789abcdef.log")]

@@ -80,6 +80,10 @@ def refusal(repo: Repo, cwd: Path) -> str:
     return str(refused.value)
 
 
+def test_a_tree_that_is_not_clean_is_refused_in_the_words_of_the_specification() -> None:  # 3.3
+    assert NOT_CLEAN == "worktree isolation requires a clean git working tree. Commit or stash changes first."
+
+
 def test_only_a_clean_working_tree_with_a_commit_is_taken(repo: Repo, tmp_path: Path) -> None:
     assert refusal(repo, tmp_path) == NO_REPOSITORY.format(tmp_path)
     empty = tmp_path / "empty"

@@ -22,7 +22,7 @@ from actors.mail import (
 from actors.probe import Probe
 from actors.task.child_message import Contact
 from actors.tool.actor import ToolCall
-from actors.tool.contact_call import NO_PARENT, contact_tool
+from actors.tool.contact_call import contact_tool
 from actors.tool.intercom import NO_OWNER
 from actors.tool.schema import check_arguments
 from actors.tool.table import Tool, ToolContext, ToolFailure, builtin_tools
@@ -174,7 +174,7 @@ def test_what_the_desk_refuses_is_an_error() -> None:
     assert bench.ended(TaskAnswer("No pending ask")) == [("No pending ask", UNSET, True)]
 
 
-@pytest.mark.parametrize(("tool", "told"), [(INTERCOM, NO_OWNER), (CONTACT, NO_PARENT)])
+@pytest.mark.parametrize(("tool", "told"), [(INTERCOM, NO_OWNER), (CONTACT, "Supervisor channel is not authorized")])
 def test_where_there_is_nobody_to_talk_with_it_says_so(tool: Tool, told: str) -> None:
     context: Any = ToolContext.__new__(ToolContext)
     with pytest.raises(ToolFailure, match=told):

@@ -12,6 +12,7 @@ from actors.mail import (
     AgentsPlanned,
     CancelTool,
     DescribeAgents,
+    GiveUp,
     LaunchAgents,
     LetGo,
     MutationGranted,
@@ -161,6 +162,18 @@ def test_a_launch_that_is_planned_first_lets_go_once_it_is_asked_for(early: bool
         launches.call.receive(mail)
     first, second = launches.tasks.drain()
     assert isinstance(first, LaunchAgents) and second == ReleaseWaits("input-needed")
+
+
+@pytest.mark.parametrize("arguments", [{"command": "make"}, {"action": "wait", "id": "t"}])
+def test_a_cancelled_call_about_a_task_gives_up_and_ends_with_the_answer_of_the_desk(arguments: dict[str, Any]) -> None:
+    waits = Observer("bash", arguments)
+    assert len(waits.tasks.drain()) == 1
+    waits.call.receive(CancelTool())
+    assert waits.tasks.drain() == [GiveUp(waits.me)] and not waits.me.stopped
+    waits.call.receive(TaskAnswer("aborted"))
+    assert waits.me.stopped
+    waits.call.receive(CancelTool())
+    assert waits.tasks.drain() == []
 
 
 def test_the_last_words_cancel_the_tool_and_give_its_file_back() -> None:

@@ -14,6 +14,7 @@ from actors.mail import (
     AgentProgress,
     AgentSpoke,
     AnswerQuestion,
+    Arm,
     ArtifactsWritten,
     ChildOpened,
     ChildRefused,
@@ -156,6 +157,7 @@ def test_progress_is_told_at_once_and_then_at_most_once_in_400_ms() -> None:
         start = {"type": "tool_execution_start", "toolCallId": str(number), "toolName": "read", "args": {}}
         bench.agent.receive(says(start))
     assert [mail.tools for mail in bench.desk.drain()] == [1]
+    assert bench.clock.drain()[-1] == Arm("progress", 400, bench.me)
     bench.agent.receive(Tick("progress"))
     assert [mail.tools for mail in bench.desk.drain()] == [3]
     bench.agent.receive(Tick("progress"))
