@@ -435,6 +435,14 @@ class Exported(Struct, frozen=True):
     error: str = ""
 
 
+class Reread(Struct, frozen=True):
+    """The session's own file was read again for the `Reload` with this ticket; None with an `error`: it could not."""
+
+    ticket: Ticket
+    opened: OpenedSession | None
+    error: str = ""
+
+
 class SurroundingsLoaded(Struct, frozen=True):
     """What `reload` read; None with an `error`: it could not, and everything stays."""
 
@@ -544,6 +552,7 @@ SessionMail = (
     | EndVisit
     | CatalogAnswered
     | PreferenceSaved
+    | Reread
     | SurroundingsLoaded
     | Exported
     | CompactionWorked

@@ -156,6 +156,11 @@ class Ports:
         startup = self._startup
         Opener(self._pump, STAMPS, startup.directory, startup.cwd, startup.reader.read).open(number, target, desk)
 
+    def reread(self, ticket: Ticket, opened: OpenedSession, session: Address[SessionMail]) -> None:
+        from actors.session.opening import Rereader
+
+        Rereader(self._pump, STAMPS.uuid4).start(ticket, opened, session)
+
     def fit_images(self, serial: int, command: WithImages, intake: Address[IntakeMail]) -> None:
         from actors.image_fitter import ImageFitter
 
@@ -202,16 +207,6 @@ def reader(request: ModelRequest) -> Any:
     from actors.model.dialects import reader_for
 
     return reader_for(request.model, now_ms())
-
-
-def reread(opened: OpenedSession) -> OpenedSession:
-    """The same session with what its file says now; its journal and lock stay."""
-    journal = opened.journal
-    if journal.path is None or not journal.exists_on_disk:
-        return opened
-    stored = read_session(journal.path, STAMPS.uuid4)
-    assert stored.header is not None
-    return OpenedSession(stored.header, stored.entries, journal)
 
 
 def check_arguments(tool: Tool, arguments: dict[str, Any]) -> str | None:

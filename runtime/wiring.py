@@ -62,7 +62,7 @@ from actors.writer import Writer
 from runtime.alarm import Alarm
 from runtime.catalog_files import PumpedFiles
 from runtime.load_catalog import start_defaults
-from runtime.ports import Ports, chance, check_arguments, reader, reread
+from runtime.ports import Ports, chance, check_arguments, reader
 from runtime.root import Root
 from runtime.settings import save_setting
 from runtime.stamps import STAMPS, now_ms
@@ -201,7 +201,7 @@ class House:
             export=self._ports.export,
             environment=self._ports.environment,
             complain=complain,
-            reopen=reread,
+            reread=self._ports.reread,
             work=self._ports.work,
             compaction_files=DiskFiles(now_ms, STAMPS.uuid7),
             defaults=start_defaults(settings),

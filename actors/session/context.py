@@ -68,6 +68,12 @@ def build_context(tree: Tree, leaf_id: str | None) -> Context:
     return Context(path_messages(path), _thinking_level(path), _model(path))
 
 
+def derived(entries: Iterable[Entry]) -> tuple[Tree, Context]:
+    """The tree of these entries and the context at its leaf: 2 us for each, so long files want a pump for it."""
+    tree = Tree(entries)
+    return tree, build_context(tree, tree.leaf_id)
+
+
 def context_message(entry: Entry) -> ContextMessage | None:
     """The message that an entry puts into the context; `None` for entries that put none."""
     head = entry.head

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 
 from msgspec import UNSET, Struct
 
+from actors.session.context import Context
 from actors.session.journal import (
     FileJournal,
     Journal,
@@ -38,7 +39,7 @@ from actors.session.reading import (
     read_session,
     reason,
 )
-from actors.session.tree import Entry
+from actors.session.tree import Entry, Tree
 from protocol.codec import encode
 from protocol.entry_head import EntryHead, SessionHeader, WorkflowStage, head_of
 
@@ -64,12 +65,13 @@ class Stamps(Struct, frozen=True):
 
 class OpenedSession(Struct):
     """A session that stands: its header, its entries in append order, and where the next ones go. `notes` are lines
-    for stderr."""
+    for stderr; `derived` is what follows from the entries, if a pump has made it: for one history alone."""
 
     header: EntryHead
     entries: list[Entry]
     journal: Journal
     notes: tuple[str, ...] = ()
+    derived: tuple[Tree, Context] | None = None
 
 
 # ---- making ------------------------------------------------------------------------------------------------------

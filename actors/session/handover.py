@@ -15,13 +15,13 @@ from actors.mail import (
     ForkRefused,
     NoMoreCommands,
     Reload,
+    Reread,
     Retire,
     Retired,
     SessionGone,
     SessionReloaded,
     SetQueueMode,
 )
-from actors.session.file import SessionFileError
 
 if TYPE_CHECKING:
     from actors.session.actor import Session
@@ -38,6 +38,8 @@ class HandOver:
         self._gone = False
         self._heard = 0
         self._reload: Reload | None = None
+        self._known: int | None = None
+        self._reread: Reread | None = None
 
     @property
     def leaving(self) -> bool:
@@ -84,7 +86,13 @@ class HandOver:
 
     def begin_reload(self, mail: Reload) -> None:
         self._reload = mail
+        self._known = self._reread = None
         self._let_go()
+
+    def reread(self, mail: Reread) -> None:
+        self._session.loads.discard(mail.ticket.serial)
+        if self._reload is not None and self._reload.ticket == mail.ticket:
+            self._reread = mail
 
     def _let_go(self) -> None:
         session = self._session
@@ -99,8 +107,10 @@ class HandOver:
         if self._session.busy or self._session.waiting.owes:
             return
         self._session.tasks.stop_closed()
-        if self._reload is not None:
-            self._finish_reload(self._reload)
+        if self._reload is not None and self._known is None:
+            self._begin_reading(self._reload)
+        if self._reload is not None and self._reread is not None:
+            self._finish_reload(self._reload, self._reread)
         if self._retiring and not self.told_retired:
             self._tell_retired()
         if self.told_retired and self._no_more_commands and not self._session.owes and not self._gone:
@@ -116,14 +126,19 @@ class HandOver:
         session.outbox.send()
         session.services.desk.tell(Retired(session.key, dict(session.modes), session.setting.defaults))
 
-    def _finish_reload(self, mail: Reload) -> None:
-        self._reload = None
+    def _begin_reading(self, mail: Reload) -> None:
+        """What is appended from now on (the result of a shell request, a notice) may be missing in what is read."""
+        self._known = len(self._session.history.tree)
+        self._session.loads.add(mail.ticket.serial)
+        self._session.services.reread(mail.ticket, self._session.opened, self._session.me)
+
+    def _finish_reload(self, mail: Reload, read: Reread) -> None:
+        self._reload = self._reread = None
         self._session.outbox.send()
-        try:
-            self._session.history.reload(self._session.services.reopen(self._session.opened))
-        except SessionFileError as error:
-            self._session.services.desk.tell(SessionReloaded(mail.ticket, str(error)))
+        if read.opened is None:
+            self._session.services.desk.tell(SessionReloaded(mail.ticket, read.error))
             return
+        self._session.history.reload(read.opened, self._session.history.tree.entries[self._known :])
         self._session.requests.models.choose(first=False)
         self._session.notices.restore()
         self._session.notices.say_quietly()

@@ -7,13 +7,13 @@ recorded in mid-run, but is for the next prompt (shell results), waits beside th
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from actors.session.context import Context, ContextMessage, build_context
+from actors.session.context import Context, ContextMessage, build_context, derived
 from actors.session.file import OpenedSession
 from actors.session.naming import iso_time
-from actors.session.tree import Tree
+from actors.session.tree import Entry
 from actors.session.turn import Said
 from protocol.codec import encode
 from protocol.entry_head import message_line, read_entry
@@ -34,18 +34,24 @@ class History:
         self._dropped: set[str] = set()
         self.reload(opened)
 
-    def reload(self, opened: OpenedSession) -> None:
-        """Starts anew from what the file says."""
+    def reload(self, opened: OpenedSession, late: Sequence[Entry] = ()) -> None:
+        """Starts anew from what the file says. `late` was appended while it was read, and may have been missed."""
         self.header = opened.header
         self.journal = opened.journal
-        self.tree = Tree(opened.entries)
+        self.tree, context = opened.derived or derived(opened.entries)
+        opened.derived = None
         self._tally: Tally | None = None
         self._fork_texts: ForkTexts | None = None
-        self.rebuild()
+        missed = [entry for entry in late if entry.head.id not in self.tree]
+        for entry in missed:
+            self.tree.add(entry.raw, entry.head)
+        self._use(build_context(self.tree, self.tree.leaf_id) if missed else context)
 
     def rebuild(self) -> None:
         """Derives the live context from the leaf, as after a move in the tree."""
-        context: Context = build_context(self.tree, self.tree.leaf_id)
+        self._use(build_context(self.tree, self.tree.leaf_id))
+
+    def _use(self, context: Context) -> None:
         self.messages = context.messages
         self._waiting.clear()
         self._dropped.clear()

@@ -1,4 +1,5 @@
-"""Opens the target of a replacement in a pump: reading a long file takes time that no actor should spend."""
+"""Opens the target of a replacement in a pump, or reads the current file again: a long file takes time that no actor
+should spend."""
 
 from __future__ import annotations
 
@@ -8,7 +9,8 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from actors.base import Address, StartPump
-from actors.mail import SessionDeskMail, TargetFailed, TargetOpened
+from actors.mail import Reread, SessionDeskMail, SessionMail, TargetFailed, TargetOpened, Ticket
+from actors.session.context import derived
 from actors.session.file import (
     OpenedSession,
     SessionFileError,
@@ -50,6 +52,7 @@ class Opener:
     def _run(self, serial: int, target: Target, desk: Address[SessionDeskMail]) -> None:
         try:
             opened = self.opened(target)
+            opened.derived = derived(opened.entries)
             desk.tell(TargetOpened(serial, opened, self._read_surroundings(opened)))
         except (SessionFileError, JournalError, ValueError) as error:
             desk.tell(TargetFailed(serial, str(error)))
@@ -134,6 +137,34 @@ class Opener:
 
     def _absolute(self, path: str) -> str:
         return os.path.normpath(os.path.join(self._cwd, path))
+
+
+class Rereader:
+    """Reads the file of an open session again, beside its journal and lock, which stay."""
+
+    def __init__(self, start_pump: StartPump, uuid4: Callable[[], str]) -> None:
+        self._start_pump = start_pump
+        self._uuid4 = uuid4
+
+    def start(self, ticket: Ticket, opened: OpenedSession, session: Address[SessionMail]) -> None:
+        self._start_pump("session-reread", lambda: self._run(ticket, opened, session))
+
+    def _run(self, ticket: Ticket, opened: OpenedSession, session: Address[SessionMail]) -> None:
+        try:
+            session.tell(Reread(ticket, self.reread(opened)))
+        except (SessionFileError, OSError) as error:
+            session.tell(Reread(ticket, None, str(error)))
+        except Exception as error:
+            session.tell(Reread(ticket, None, f"the session cannot be read again: {type(error).__name__}"))
+
+    def reread(self, opened: OpenedSession) -> OpenedSession:
+        """Raises `SessionFileError` or `OSError`."""
+        journal = opened.journal
+        if journal.path is None or not journal.exists_on_disk:
+            return opened
+        stored = read_session(journal.path, self._uuid4)
+        assert stored.header is not None
+        return OpenedSession(stored.header, stored.entries, journal, derived=derived(stored.entries))
 
 
 def missing_cwd(stored: str, path: str, current: str) -> str:

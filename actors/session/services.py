@@ -57,13 +57,14 @@ class Shared(Struct, frozen=True):
 
 
 class Services(Struct, frozen=True):
-    """`now` is in milliseconds since the epoch; `complain` takes one line for stderr; `reopen` reads a session's own
-    file again. `catalog`, `defaults` and `surroundings` are those of the session's start; `load_surroundings` reads
-    those of a folder in a pump and tells the session `SurroundingsLoaded`, `export` writes a page and tells
-    `Exported`. `work` does a part of a compaction in a pump and tells `CompactionWorked`; `propose_compaction` asks
-    extensions what they make of one, which may block, so it runs there too (None: there are none). With `pi_compat`
-    responses and events say what clients of pi need beyond the contract. A subagent's session owns no tasks, starts at
-    `place` whatever its file says, and of tools that it does not have by rule `absent_tools` tells why."""
+    """`now` is in milliseconds since the epoch; `complain` takes one line for stderr; `reread` reads a session's own
+    file again in a pump and tells it `Reread`. `catalog`, `defaults` and `surroundings` are those of the session's
+    start; `load_surroundings` reads those of a folder in a pump and tells the session `SurroundingsLoaded`, `export`
+    writes a page and tells `Exported`. `work` does a part of a compaction in a pump and tells `CompactionWorked`;
+    `propose_compaction` asks extensions what they make of one, which may block, so it runs there too (None: there are
+    none). With `pi_compat` responses and events say what clients of pi need beyond the contract. A subagent's session
+    owns no tasks, starts at `place` whatever its file says, and of tools that it does not have by rule `absent_tools`
+    tells why."""
 
     writer: Address[WriterMail]
     shells: Address[ShellDeskMail]
@@ -85,7 +86,7 @@ class Services(Struct, frozen=True):
     export: Callable[[Ticket, ExportPlan, Address[SessionMail]], None]
     environment: Callable[[str, str | None, Model | None, ThinkingLevel], Mapping[str, str]]
     complain: Callable[[str], None]
-    reopen: Callable[[OpenedSession], OpenedSession]
+    reread: Callable[[Ticket, OpenedSession, Address[SessionMail]], None]
     work: Callable[[int, Callable[[], Any], Address[SessionMail]], None]
     compaction_files: CompactionFiles
     defaults: Defaults = Defaults()

@@ -112,7 +112,7 @@ class Disk:
         return header, [Entry(line, head) for line in lines if (head := read_entry(line)) is not None]
 
     def reread(self, opened: OpenedSession) -> OpenedSession:
-        """The port `Services.reopen`."""
+        """What `Services.reread` tells of it."""
         if opened.journal.path is None or not opened.journal.exists_on_disk:
             return opened
         header, entries = self.read(opened.journal.path)

@@ -17,6 +17,7 @@ from actors.mail import (
     IntakeMail,
     Remains,
     RemainsKilled,
+    Reread,
     SessionMail,
     ShellDeskMail,
     SurroundingsLoaded,
@@ -25,6 +26,7 @@ from actors.mail import (
 from actors.model.attempts import RequestLimits
 from actors.session.compaction_work import worked
 from actors.session.expansion import Expander, Origin, Skill, Template
+from actors.session.file import OpenedSession
 from actors.session.retry import RetryPolicy
 from actors.session.surroundings import Surroundings
 from protocol.codec import Rejected
@@ -87,6 +89,16 @@ class SlowPorts:
         if dice.strikes("reload: fails", 0.2):
             loaded = SurroundingsLoaded(ticket, None, "simulated")
         self._scheduler.add_pump(Once(lambda: session.tell(loaded)), "reload")
+
+    def reread(self, ticket: Ticket, read: Callable[[], OpenedSession], session: Address[SessionMail]) -> None:
+        dice = self._chances.dice(f"reread {ticket.serial}")
+
+        def work() -> None:
+            session.tell(
+                Reread(ticket, None, "simulated") if dice.strikes("reread: fails", 0.1) else Reread(ticket, read())
+            )
+
+        self._scheduler.add_pump(Once(work), "reread")
 
     def fit_images(self, serial: int, command: WithImages, intake: Address[IntakeMail]) -> None:
         """Sometimes there is no way to make them smaller."""

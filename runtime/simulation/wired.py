@@ -161,7 +161,9 @@ class Wired(Premises):
             export=self._ports.export,
             environment=self._environment,
             complain=self.stderr.append,
-            reopen=self.disk.reread,
+            reread=lambda ticket, opened, session: self._ports.reread(
+                ticket, partial(self.disk.reread, opened), session
+            ),
             work=self._ports.work,
             compaction_files=CompactionFiles(self.chances),
             pi_compat=self.pi_compat,

@@ -6,6 +6,7 @@ import itertools
 import json
 import shutil
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from actors.mail import (
     ReplyDelta,
     ReplyEnded,
     ReplyStarted,
+    Reread,
     Retire,
     Retired,
     RunBash,
@@ -54,7 +56,8 @@ from actors.pump import Window
 from actors.session.actor import Session
 from actors.session.compaction_files import DiskFiles
 from actors.session.compaction_work import worked
-from actors.session.file import OpenedSession, Stamps, new_session, open_session
+from actors.session.file import OpenedSession, Stamps, new_session
+from actors.session.opening import Rereader
 from actors.session.queue import Queue
 from actors.session.services import Services
 from actors.session.surroundings import Surroundings
@@ -148,6 +151,7 @@ class Bench:
         self.tools: list[tuple[int, Probe[Any]]] = []
         self.task_desks: list[tuple[str, Probe[Any]]] = []
         self.complaints: list[str] = []
+        self.held: list[Callable[[], None]] | None = None
         self.catalog = Models()
         self._line: deque[tuple[Any, Any]] = deque()
         self._serial = 0
@@ -181,15 +185,17 @@ class Bench:
             export=lambda ticket, plan, session: None,
             environment=lambda *_: {"MARK": "m"},
             complain=self.complaints.append,
-            reopen=self._reopen,
+            reread=Rereader(self._pump, self.stamps.uuid4).start,
             work=lambda job, task, session: session.tell(worked(job, task)),
             compaction_files=DiskFiles(lambda: 1767225600000, self.stamps.uuid7),
         )
 
-    def _reopen(self, opened: OpenedSession) -> OpenedSession:
-        opened.journal.close()
-        assert opened.journal.path is not None
-        return open_session(opened.journal.path, self.stamps, "/")
+    def _pump(self, name: str, work: Callable[[], None]) -> None:
+        """Runs it now, or leaves it to the test."""
+        if self.held is None:
+            work()
+        else:
+            self.held.append(work)
 
     def _inbox(self, actor: Any) -> Inbox:
         inbox = Inbox(self._line)
@@ -824,13 +830,49 @@ def test_a_reload_reads_what_the_file_says_now(bench: Bench) -> None:
     bench.reply()
     path = bench.session.history.path
     assert path is not None
-    bench.session.history.journal.close()
     lines = Path(path).read_text().splitlines(keepends=True)
     Path(path).write_text("".join(line for line in lines if '"assistant"' not in line))
     ticket = Ticket(70, b'"s"', "switch_session")
     bench.tell(Reload(ticket))
     assert bench.desk.drain() == [SessionReloaded(ticket)]
     assert bench.roles() == ["user"]
+
+
+@pytest.mark.parametrize("is_read", ["before", "after"])
+def test_what_is_recorded_while_the_file_is_read_again_is_neither_lost_nor_doubled(bench: Bench, is_read: str) -> None:
+    bench.prompt("first")
+    bench.reply()
+    serial = start_bash(bench)
+    bench.held = []
+    ticket = Ticket(70, b'"s"', "switch_session")
+    bench.tell(Reload(ticket))
+    (read,) = bench.held
+    told: list[Any] = []
+    if is_read == "before":
+        opened = Rereader(bench._pump, bench.stamps.uuid4).reread(bench.session.opened)
+        told.append(Reread(ticket, opened))
+    bench.tell(finished(serial, Probe()))
+    assert bench.desk.drain() == []
+    if is_read == "after":
+        read()
+    bench.tell(*told)
+    assert bench.desk.drain() == [SessionReloaded(ticket)]
+    assert bench.roles() == ["user", "assistant", "bashExecution"]
+    ids = [entry.head.id for entry in bench.session.history.tree.entries]
+    assert len(ids) == len(set(ids))
+    assert bench.session.history.tree.leaf_id == ids[-1]
+
+
+def test_a_session_whose_file_takes_long_to_be_read_again_may_be_retired_meanwhile(bench: Bench) -> None:
+    bench.prompt("first")
+    bench.reply()
+    bench.held = []
+    bench.tell(Reload(Ticket(70, b'"s"', "switch_session")))
+    bench.tell(Retire(), NoMoreCommands())
+    assert bench.desk.drain() == [RETIRED]
+    bench.held[0]()
+    bench.tell()
+    assert SessionGone(1, 1) in bench.desk.drain()
 
 
 def test_a_reload_lets_go_of_the_run_first(bench: Bench) -> None:

@@ -69,7 +69,7 @@ class Bench:
             export=nothing,
             environment=nothing,
             complain=nothing,
-            reopen=nothing,
+            reread=nothing,
             work=nothing,
             compaction_files=Probe(),
         )

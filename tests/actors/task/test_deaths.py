@@ -176,7 +176,7 @@ class World:
             export=lambda ticket, plan, session: None,
             environment=lambda *_: {},
             complain=lambda line: None,
-            reopen=lambda opened: opened,
+            reread=lambda ticket, opened, session: None,
             work=lambda job, task, session: None,
             compaction_files=nobody,  # type: ignore[arg-type]
         )
