@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from actors.mail import BecomeCurrent, Retire, TaskChanged
-from actors.session.desk import Target
 from actors.session.file import open_session
 from actors.session.fork_plan import plan_fork
 from actors.session.opening import Opener
 from actors.session.surroundings import Surroundings
+from actors.session.target import Target
 from actors.task.notice import TaskNotice
 from actors.task.state import Launch, Task
 from protocol.tasks import CompletionEnvelope, TaskCancelled, TaskCompleted, TaskRef, TaskResult
