@@ -1,12 +1,14 @@
-"""Reading the two pipes of a child in the order observed, and telling how the child ended without reaping it.
+"""Reading the two pipes of a child in the order observed, or its terminal, and telling how it ended without reaping it.
 
-Whoever holds a pipe after the exit is heard until it was silent for 100 ms, at most 5 s. What was written before the
-exit is read in any case, however slow the reader of the output is. Source: contract, direct bash ("End of command").
+Whoever holds one of them after the exit is heard until it was silent for 100 ms, at most 5 s. What was written before
+the exit is read in any case, however slow the reader of the output is. Source: contract, direct bash ("End of
+command").
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import select
 import sys
@@ -42,7 +44,21 @@ def read_pipes(popen: Popen[bytes], on_output: OnOutput, killed: Callable[[], bo
     """Blocks until the child has ended and both pipes too, or their holders are given up; then closes the pipes.
 
     `on_output` gets chunks of at most 64 KiB and may block. `killed` shortens the wait for holders."""
-    reader = _Reader(popen, on_output, killed)
+    assert popen.stdout is not None and popen.stderr is not None
+    channels: dict[int, Channel] = {popen.stdout.fileno(): "stdout", popen.stderr.fileno(): "stderr"}
+    reader = _Reader(popen.pid, channels, on_output, killed, lambda wait: _has_ended(popen, wait))
+    try:
+        reader.run()
+    finally:
+        reader.close()
+        popen.stdout.close()
+        popen.stderr.close()
+
+
+def read_terminal(pid: int, fd: int, on_output: OnOutput, killed: Callable[[], bool]) -> None:
+    """The same for the child `pid` on the terminal `fd`, which stays open. On Linux the exit of its leader hangs up no
+    terminal: the group is signalled, and who ignores that, or has left the group, holds it as others hold a pipe."""
+    reader = _TerminalReader(pid, {fd: "stdout"}, on_output, killed, lambda wait: _child_has_ended(pid, wait))
     try:
         reader.run()
     finally:
@@ -52,14 +68,20 @@ def read_pipes(popen: Popen[bytes], on_output: OnOutput, killed: Callable[[], bo
 class _Reader:
     """The reading of one child's pipes, and the watch over its exit."""
 
-    def __init__(self, popen: Popen[bytes], on_output: OnOutput, killed: Callable[[], bool]) -> None:
-        assert popen.stdout is not None and popen.stderr is not None
-        self._popen = popen
+    def __init__(
+        self,
+        pid: int,
+        channels: dict[int, Channel],
+        on_output: OnOutput,
+        killed: Callable[[], bool],
+        has_ended: Callable[[bool], bool],
+    ) -> None:
         self._on_output = on_output
         self._killed = killed
-        self._channels: dict[int, Channel] = {popen.stdout.fileno(): "stdout", popen.stderr.fileno(): "stderr"}
+        self._has_ended = has_ended
+        self._channels = channels
         self._poll = select.poll()
-        self._pidfd = _open_pidfd(popen.pid)
+        self._pidfd = _open_pidfd(pid)
         self._ended_at: float | None = None
         self._last_output = 0.0
         for fd in [*self._channels, self._pidfd]:
@@ -73,7 +95,7 @@ class _Reader:
                 return self._drain()
             for fd, _ in self._poll.poll(timeout):
                 self._ready(fd)
-            if self._ended_at is None and self._pidfd is None and _has_ended(self._popen, not self._channels):
+            if self._ended_at is None and self._pidfd is None and self._has_ended(not self._channels):
                 self._ended_at = time.monotonic()
 
     def _timeout_ms(self) -> float | None:
@@ -90,8 +112,7 @@ class _Reader:
             self._poll.unregister(fd)
             self._ended_at = time.monotonic()
             return
-        data = os.read(fd, READ_BYTES)
-        if data:
+        if data := self._read(fd, READ_BYTES):
             self._emit(fd, data)
         else:
             self._poll.unregister(fd)
@@ -103,23 +124,45 @@ class _Reader:
         self._last_output = time.monotonic()
 
     def _drain(self) -> None:
-        """What lies in the pipes now may have been written before the exit, however slow we were: no more than that."""
+        """What lies there now may have been written before the exit, however slow we were: no more than that."""
+        for fd in self._channels:
+            waiting = self._waiting(fd)
+            while waiting > 0 and (data := self._read(fd, min(waiting, READ_BYTES))):
+                waiting -= len(data)
+                self._emit(fd, data)
+
+    def _waiting(self, fd: int) -> int:
         import fcntl
         import termios
 
-        for fd in self._channels:
-            waiting = int.from_bytes(fcntl.ioctl(fd, termios.FIONREAD, bytes(4)), sys.byteorder)
-            while waiting > 0:
-                data = os.read(fd, min(waiting, READ_BYTES))
-                waiting -= len(data) or waiting
-                self._emit(fd, data)
+        return int.from_bytes(fcntl.ioctl(fd, termios.FIONREAD, bytes(4)), sys.byteorder)
+
+    def _read(self, fd: int, size: int) -> bytes:
+        return os.read(fd, size)
 
     def close(self) -> None:
-        for pipe in (self._popen.stdout, self._popen.stderr):
-            if pipe is not None:
-                pipe.close()
         if self._pidfd is not None:
             os.close(self._pidfd)
+
+
+class _TerminalReader(_Reader):
+    """A terminal tells less than a pipe: nobody is left when it fails, and what lies there comes in parts."""
+
+    def _waiting(self, fd: int) -> int:
+        """Linux keeps some 12 KB for the reader and names but a part of it."""
+        return READ_BYTES
+
+    def _read(self, fd: int, size: int) -> bytes:
+        ready = select.poll()
+        ready.register(fd, select.POLLIN)
+        if not ready.poll(QUIET_S * 1000):
+            return b""
+        try:
+            return os.read(fd, size)
+        except OSError as error:
+            if error.errno != errno.EIO:
+                raise
+            return b""
 
 
 def _open_pidfd(pid: int) -> int | None:
@@ -132,8 +175,12 @@ def _open_pidfd(pid: int) -> int | None:
 def _has_ended(popen: Popen[bytes], wait: bool) -> bool:
     if not hasattr(os, "waitid"):  # macOS before Python 3.13: asking reaps, and `kill` sees the return code
         return (popen.wait() if wait else popen.poll()) is not None
+    return _child_has_ended(popen.pid, wait)
+
+
+def _child_has_ended(pid: int, wait: bool) -> bool:
     try:
-        return os.waitid(os.P_PID, popen.pid, os.WEXITED | os.WNOWAIT | (0 if wait else os.WNOHANG)) is not None
+        return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | (0 if wait else os.WNOHANG)) is not None
     except ChildProcessError:
         return True
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from actors.shell.group import Beside, Census, Job, Leader
 from actors.shell.job import JobRefused
-from actors.shell.pipes import READ_BYTES, Exit, OnOutput, peek_exit
+from actors.shell.pipes import READ_BYTES, Exit, OnOutput, peek_exit, read_terminal
 from actors.shell.process import ContainmentUnavailable, ProcessSpec, SpawnError, check_cwd, check_text
 
 COLUMNS = 120
@@ -93,9 +93,13 @@ class Terminal:
         return True
 
     def pump(self, on_output: OnOutput) -> Exit:
-        """Reads until the terminal has no user left (the shell's exit hangs it up), then tells the exit."""
+        """Reads until the terminal has no user left, then tells the exit. The shell's exit hangs it up, but on Linux:
+        there whoever still holds it is given up, like one that holds a pipe."""
         if self._pty is None:
             return Exit(None, signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL)
+        if sys.platform == "linux":
+            read_terminal(self._pty.pid, self._pty.fd, on_output, lambda: self._killed)
+            return peek_exit(self._pty.pid)
         while data := self._read():
             on_output("stdout", data)
         if sys.platform == "win32":
