@@ -1,9 +1,9 @@
 """Reads commands from stdin and sends each where it belongs.
 
-It owns the partial line, the serial of every open command, and the ordered lane. Commands go straight into the
-current session's mailbox in the order of the wire. Only behind a command that outlives its message (a replacement, say)
-are the ordered ones held; interrupts and shell commands pass, and an interrupt that passes a held command which it
-would have stopped turns that into a refusal.
+It owns the partial line, the ordered lane, and what is open (`open_commands`). Commands go straight into the current
+session's mailbox in the order of the wire. Only behind a command that outlives its message (a replacement, say) are the
+ordered ones held; interrupts and shell commands pass, and an interrupt that passes a held command which it would have
+stopped turns that into a refusal.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from actors.mail import (
     InputEnding,
     IntakeMail,
     NoMoreCommands,
-    Record,
     Replace,
     RootMail,
     SessionCurrent,
@@ -36,6 +35,7 @@ from actors.mail import (
     Write,
     WriterMail,
 )
+from actors.open_commands import OpenCommands, Refusal
 from protocol import commands
 from protocol.codec import Rejected, read_command
 from protocol.commands import (
@@ -66,8 +66,6 @@ STOPPED_BY: dict[str, frozenset[str]] = {
 
 SHORT = REPLACEMENTS | CREDENTIAL_WRITES
 """Of the commands that hold the lane, those that still run after the end of stdin."""
-PASSING = INTERRUPTS | LONG_WORK
-"""They are answered when their work is done, and may be answered before what stands before them."""
 
 Item = tuple[Ticket, Command | Rejected]
 
@@ -94,12 +92,10 @@ class Intake(Actor[IntakeMail]):
         self._session: Address[SessionMail] | None = None
         self._splitter = LineSplitter()
         self._lines: deque[bytes] = deque()
-        self._last_serial = 0
-        self._open: dict[int, tuple[Ticket, Address[SessionMail] | None]] = {}
+        self._open = OpenCommands()
         self._batch: list[Item] = []
         self._lane_holder = 0
         self._held: deque[Item] = deque()
-        self._refusals: dict[int, str] = {}
         self._begun: StdinBytes | None = None
         self._input_over = False
         self._told_end = False
@@ -126,7 +122,7 @@ class Intake(Actor[IntakeMail]):
             case CloseIntake():
                 self._close()
             case SessionLost(session, error, alive):
-                self._answer_lost(session, error, alive)
+                self._answer(self._open.lost(session, alive, error))
             case AnswerOpen(error, last):
                 self._answer_all(error)
                 if last:
@@ -156,12 +152,12 @@ class Intake(Actor[IntakeMail]):
     def _read(self, line: bytes) -> None:
         command = read_command(line)
         if isinstance(command, Rejected):
-            self._to_lane(self._ticket(command.id, command.command), command, "")
+            self._to_lane(self._open.begin(command.id, command.command), command, "")
             return
         name = command_name(command)
         if isinstance(command, commands.ExtensionUiResponse):
             return  # a reply is no command, and nobody has asked
-        ticket = self._ticket(bytes(command.id), name)
+        ticket = self._open.begin(bytes(command.id), name)
         if name in INTERRUPTS:
             self._stop_held(name)
             self._to_session(ticket, command)
@@ -170,18 +166,12 @@ class Intake(Actor[IntakeMail]):
         else:
             self._to_lane(ticket, command, name)
 
-    def _ticket(self, id: bytes, name: str | None) -> Ticket:
-        self._last_serial += 1
-        ticket = Ticket(self._last_serial, id, name)
-        self._open[ticket.serial] = (ticket, None)
-        return ticket
-
     def _refuse_line(self, why: str) -> None:
         command = read_command(self._lines.popleft())
         if isinstance(command, Rejected):
-            self._refuse([self._ticket(command.id, command.command)], why)
+            self._refuse([self._open.begin(command.id, command.command)], why)
         elif not isinstance(command, commands.ExtensionUiResponse):
-            self._refuse([self._ticket(bytes(command.id), command_name(command))], why)
+            self._refuse([self._open.begin(bytes(command.id), command_name(command))], why)
 
     # -- the lanes
 
@@ -205,7 +195,7 @@ class Intake(Actor[IntakeMail]):
             self._to_session(ticket, command)
 
     def _to_session(self, ticket: Ticket, command: Command | Rejected) -> None:
-        self._open[ticket.serial] = (ticket, self._session)
+        self._open.send(ticket, self._session)
         self._batch.append((ticket, command))
 
     def _send_batch(self) -> None:
@@ -233,8 +223,7 @@ class Intake(Actor[IntakeMail]):
             self._release_lane()
 
     def _close_tickets(self, serials: tuple[int, ...]) -> None:
-        for serial in serials:
-            self._open.pop(serial, None)
+        self._open.close(serials)
         self._tell_refusals()
         if self._lane_holder in serials:
             self._release_lane()
@@ -257,30 +246,19 @@ class Intake(Actor[IntakeMail]):
     # -- refusing and ending
 
     def _refuse(self, tickets: list[Ticket], error: str) -> None:
-        """Ordinary commands are refused in their order: behind those before them that somebody else still answers."""
-        for ticket in tickets:
-            self._refusals[ticket.serial] = error
+        self._open.refuse(tickets, error)
         self._tell_refusals()
 
     def _tell_refusals(self) -> None:
-        if not self._refusals:
-            return
-        refused = []
-        for serial, (ticket, _) in self._open.items():
-            if serial in self._refusals:
-                refused.append(ticket)
-            elif ticket.command not in PASSING:
-                break
-        self._answer(refused, CLOSING)
-        for ticket in refused:
-            del self._open[ticket.serial], self._refusals[ticket.serial]
+        self._close_after(self._open.due())
 
-    def _answer(self, tickets: list[Ticket], error: str) -> None:
-        records: tuple[Record, ...] = tuple(
-            ticket.failed(self._refusals.get(ticket.serial, error)) for ticket in tickets
-        )
-        if records:
-            self._writer.tell(Write(records))
+    def _close_after(self, refusals: list[Refusal]) -> None:
+        self._answer(refusals)
+        self._open.close([ticket.serial for ticket, _ in refusals])
+
+    def _answer(self, refusals: list[Refusal]) -> None:
+        if refusals:
+            self._writer.tell(Write(tuple(ticket.failed(error) for ticket, error in refusals)))
 
     def _answer_all(self, error: str) -> None:
         """What is open, and what waits to be read; whatever still comes is refused."""
@@ -293,13 +271,7 @@ class Intake(Actor[IntakeMail]):
         self._fitting = None
         while self._lines:
             self._refuse_line(error)
-        self._answer([ticket for ticket, _ in self._open.values()], error)
-        self._open.clear()
-        self._refusals.clear()
-
-    def _answer_lost(self, session: Address[SessionMail], error: str, alive: frozenset[int]) -> None:
-        lost = [ticket for ticket, sent_to in self._open.values() if sent_to is session and ticket.serial not in alive]
-        self._answer(lost, error)
+        self._close_after(self._open.all(error))
 
     def _end_input(self) -> None:
         """Lets a replacement, the write of a credential or work on images finish and what waits behind it run: all are
@@ -307,7 +279,7 @@ class Intake(Actor[IntakeMail]):
         self._input_over = True
         if self._fitting is not None:
             return
-        if self._lane_holder and self._open[self._lane_holder][0].command not in SHORT:
+        if self._lane_holder and self._open.command(self._lane_holder) not in SHORT:
             self._close()
 
     def _close(self) -> None:

@@ -368,7 +368,7 @@ class Overtaking(Intake):
     """Refuses what comes too late at once, before others have answered."""
 
     def _refuse(self, tickets: list[Ticket], error: str) -> None:
-        self._answer(tickets, error)
+        self._answer([(ticket, error) for ticket in tickets])
 
 
 class Gapped(ModelCall):
