@@ -67,6 +67,8 @@ class Played:
         struck = [f"the fault struck {fault.struck} {fault.moment} its mail"] if fault and fault.struck else []
         said = [line.decode(errors="replace")[:200] for line in self.house.client.sent]
         course = replace(self.course, lines=())
+        for inspector in self.house.way_in.inspectors:
+            said += ["an inspector:", *(line.decode(errors="replace")[:200] for line in inspector.lines)]
         mail = [line.decode().rstrip("\n") for line in self.trace()][-SHOWN_MAIL:]
         return "\n".join(
             [
@@ -135,8 +137,10 @@ def play_all(seeds: range, mix: Mix, jobs: int, covers: bool) -> Iterator[Tally]
         yield from (play_chunk(start, end, mix, covers) for start, end in chunks)
         return
     from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
 
-    with ProcessPoolExecutor(jobs) as pool:
+    # Not by fork: whoever calls this may have threads, and of them a child would have their locks alone.
+    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
         waiting = [pool.submit(play_chunk, start, end, mix, covers) for start, end in chunks]
         try:
             yield from (one.result() for one in waiting)
@@ -184,7 +188,8 @@ def _options(argv: list[str] | None) -> argparse.Namespace:
         "--mix",
         choices=get_args(Mix),
         default="mixed",
-        help="in some, no, or each seed an exception in a handler, or an append that fails; work for subagents in each",
+        help="in some, no, or each seed an exception in a handler, or an append that fails; in each work for subagents "
+        "or that, and visitors",
     )
     parser.add_argument("--coverage", action="store_true", help="tell how many seeds saw which command, event, mail")
     parser.add_argument(

@@ -53,25 +53,34 @@ NOT_HERE = "{} is not available here; an inspector may send " + ", ".join(INSPEC
 
 
 class Visitor(Actor[VisitorMail]):
-    """`number` is what the door calls it; `pid` is told to the inspector."""
+    """`number` is what the door calls it; `pid` is told to the inspector. `unread` and `most_unread` are in bytes: what
+    has been sent and has not left yet, and how much of that may be when more is sent."""
 
     def __init__(
-        self, number: int, connection: Connection, door: Address[DoorMail], clock: Address[ClockMail], pid: int
+        self,
+        number: int,
+        connection: Connection,
+        door: Address[DoorMail],
+        clock: Address[ClockMail],
+        pid: int,
+        most_unread: int = UNREAD_BYTES,
     ) -> None:
         self._number = number
         self._connection = connection
         self._door = door
         self._clock = clock
         self._pid = pid
+        self._most_unread = most_unread
         self._session: Address[SessionMail] | None = None
         self._splitter = LineSplitter()
         self._partial = 0
         self._last_serial = 0
         self._open: dict[int, tuple[Ticket, Address[SessionMail]]] = {}
         self._updates = False
+        self._updates_asked = 0
         self._pending: list[bytes] = []
         self._pending_bytes = 0
-        self._unread = 0
+        self.unread = 0
         self._is_greeted = self._is_over = self._is_leaving = self._is_gone = False
 
     def receive(self, mail: VisitorMail) -> None:
@@ -86,7 +95,7 @@ class Visitor(Actor[VisitorMail]):
             case VisitorAnswered():
                 self._answer(mail)
             case VisitorRead(size):
-                self._unread -= size
+                self.unread -= size
             case SessionDescribed(session, facts):
                 if session is self._session:
                     self._describe(facts)
@@ -105,17 +114,18 @@ class Visitor(Actor[VisitorMail]):
 
     def idle(self) -> None:
         self._send()
-        if self._is_over and not self._open and not self._unread:
+        if self._is_over and not self._open and not self.unread:
             self._leave()
 
     def last_words(self, unread: list[VisitorMail]) -> None:
-        """What is open is answered as far as the connection still takes it; the door closes it."""
+        """What is open is answered, behind what was said and has not left, as far as the connection still takes it; the
+        door closes it."""
         for mail in unread:
             if isinstance(mail, VisitorBytes) and mail.ack is not None:
                 mail.ack.settle()
-        answers = b"".join(ticket.failed(LOST).line for ticket, _ in self._open.values())
-        if answers:
-            self._connection.send(answers, self.me)
+        answers = [ticket.failed(LOST).line for ticket, _ in self._open.values()]
+        if (self._pending or answers) and not self._is_gone and self.unread <= self._most_unread:
+            self._connection.send(b"".join([*self._pending, *answers]), self.me)
         if self._session is not None:
             self._session.tell(EndVisit(self._number))
 
@@ -152,13 +162,14 @@ class Visitor(Actor[VisitorMail]):
         session.tell(VisitorCommand(ticket, command, self.me))
 
     def _answer(self, mail: VisitorAnswered) -> None:
-        """The first one counts. A subscription goes along to the sessions that follow."""
+        """The first one counts. A subscription goes along to the sessions that follow: the last that was asked for
+        counts, whichever session answers first."""
         if mail.response.serial not in self._open:
             return
         _, asked = self._open.pop(mail.response.serial)
         self._say(mail.response.line)
-        if mail.updates is not None:
-            self._updates = mail.updates
+        if mail.updates is not None and mail.response.serial > self._updates_asked:
+            self._updates, self._updates_asked = mail.updates, mail.response.serial
             if self._session is not None and asked is not self._session and not self._is_over:
                 self._session.tell(Visit(self._number, self.me, self._updates))
 
@@ -210,10 +221,10 @@ class Visitor(Actor[VisitorMail]):
         self._pending_bytes = 0
         if not data or self._is_gone:
             return
-        if self._unread > UNREAD_BYTES:
+        if self.unread > self._most_unread:
             self._leave()
             return
-        self._unread += len(data)
+        self.unread += len(data)
         self._connection.send(data, self.me)
 
     def _end(self, is_gone: bool = False) -> None:

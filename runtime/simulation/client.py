@@ -53,7 +53,7 @@ class Client(Pump):
     def _run(self) -> Iterator[bool]:
         pending = b""
         for line in self._course.lines:
-            text = resolved(line.text, self._referents())
+            text = resolved(line.text, self.referents())
             self.sent.append(text)
             pending += text + b"\n"
             if line.joined:
@@ -103,7 +103,7 @@ class Client(Pump):
 
     # -- what references stand for
 
-    def _referents(self) -> dict[str, Callable[[int], str]]:
+    def referents(self) -> dict[str, Callable[[int], str]]:
         files = {"file": self._file, "other": self._other, "made": _made}
         return {**files, "entry": self._entry, "task": self._task, "question": self._question}
 

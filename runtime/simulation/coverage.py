@@ -12,6 +12,7 @@ from protocol import events
 from protocol.commands import COMMAND_NAMES
 from runtime.simulation.house import House
 from runtime.simulation.scheduler import kind_of
+from runtime.simulation.visitors import Inspector
 
 NOT_SENT = {
     "start": "message_start is sent instead",
@@ -25,30 +26,6 @@ NOT_SENT = {
 NOT_TOLD = {
     **dict.fromkeys(
         ("PauseTasks", "ResumeTasks", "TasksPaused", "TasksResumed"), "no stage of a workflow is there yet"
-    ),
-    **dict.fromkeys(
-        (
-            "CloseDoor",
-            "DoorClosed",
-            "DoorRefused",
-            "EndVisit",
-            "FaceSession",
-            "LoseSession",
-            "SeeOut",
-            "SessionDescribed",
-            "SessionLeft",
-            "ShowSession",
-            "Visit",
-            "VisitorAnswered",
-            "VisitorBytes",
-            "VisitorCame",
-            "VisitorCommand",
-            "VisitorEnded",
-            "VisitorGone",
-            "VisitorRead",
-            "VisitorTold",
-        ),
-        "the simulated program has no socket for an inspector",
     ),
     "TaskOverLimit": "told after 5 GiB of output",
     "HistoryRead": "told of a transcript that is longer than what is kept in memory",
@@ -122,6 +99,23 @@ def _faults(house: House) -> Iterator[str]:
         yield "a line that is no UTF-8"
     if any('"@big:"' in line.text for line in course.lines):
         yield "a line larger than a read"
+    yield from {name for one in house.way_in.inspectors for name in _of_inspector(one)}
+
+
+def _of_inspector(one: Inspector) -> Iterator[str]:
+    end = one.connection
+    if end.number:
+        yield "an inspector is let in"
+    if end.dismissed:
+        yield "an inspector is turned away"
+    if end.is_gone:
+        yield "an inspector goes"
+    if end.says_no_more:
+        yield "an inspector says no more"
+    if end.is_unread and end.waiting:
+        yield "an inspector reads nothing any more"
+    if end.was_dropped:
+        yield "an inspector that does not read is dropped"
 
 
 def known() -> set[str]:

@@ -24,9 +24,13 @@ class House(Wired):
 
     def _run_to_the_end(self) -> bool:
         while not self.scheduler.run(self._is_over):
-            if not (self.sink.read_on() or self.client.wake() or self.alarm.ring()):
+            if not (self.sink.read_on() or self._wake() or self.alarm.ring()):
                 return False
         return True
+
+    def _wake(self) -> bool:
+        """The client and the inspectors."""
+        return self.client.wake() | self.way_in.wake()
 
     @property
     def is_cut_off(self) -> bool:

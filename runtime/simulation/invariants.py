@@ -13,12 +13,14 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from actors.mail import (
+    AgentSaid,
     AgentsAnswer,
     AnswerQuestion,
     BashRecorded,
     CancelCall,
     CancelShell,
     CancelTool,
+    EndVisit,
     HideOutput,
     IntercomAnswer,
     LetGo,
@@ -27,6 +29,7 @@ from actors.mail import (
     NoMoreCommands,
     ParentAnswer,
     Retire,
+    SessionDescribed,
     SteerChild,
     StopAgent,
     StopCommand,
@@ -39,6 +42,13 @@ from actors.mail import (
     ToolReturned,
     ToolUpdated,
     TraceGone,
+    Visit,
+    VisitorAnswered,
+    VisitorBytes,
+    VisitorCommand,
+    VisitorEnded,
+    VisitorRead,
+    VisitorTold,
     WithdrawContact,
 )
 from actors.session.actor import Session
@@ -51,6 +61,7 @@ from runtime.simulation.script import SECRET
 from runtime.simulation.seen import Seen, Violation
 from runtime.simulation.shell_rules import deltas, interrupts, recorded
 from runtime.simulation.task_rules import notices, settlements, tasks, waits
+from runtime.simulation.visitor_rules import visitor_answers, visitor_backlog, visitor_records, visitor_updates
 
 TOO_LATE = frozenset(
     (
@@ -65,6 +76,7 @@ TOO_LATE = frozenset(
         LetGo,
         TaskAnswer,
         TraceGone,
+        AgentSaid,
         AgentsAnswer,
         TasksGone,
         ParentAnswer,
@@ -79,6 +91,15 @@ TOO_LATE = frozenset(
         NewHome,
         Retire,
         NoMoreCommands,
+        Visit,
+        EndVisit,
+        VisitorCommand,
+        VisitorAnswered,
+        VisitorBytes,
+        VisitorEnded,
+        VisitorRead,
+        VisitorTold,
+        SessionDescribed,
         Tick,
     )
 )
@@ -95,10 +116,11 @@ def violations(house: House, is_over: bool) -> list[Violation]:
 
 def ending(seen: Seen) -> Iterator[str]:
     """A crash may end the program, by Root and in order; only without a part that it has asked for something after its
-    death does a session wait in vain, until the deadline. Without a clock nobody ends the wait for a client that
-    does not read."""
+    death does a session wait in vain, until the deadline. Without a clock nobody ends the wait for a client, or an
+    inspector, that does not read."""
     house, is_over = seen.house, seen.is_over
-    if not is_over and not (seen.struck == "clock" and house.sink.stopped):
+    is_unread = house.sink.stopped or any(one.connection.is_unread for one in house.way_in.inspectors)
+    if not is_over and not (seen.struck == "clock" and is_unread):
         stuck = [actor.name for actor in house.scheduler.actors if actor.has_mail]
         yield f"the program never ended (phase {house.root.phase}, mail left for {stuck})"
     elif house.gave_up and not house.sink.stopped and seen.struck not in ("shells", "catalog", "preferences"):
@@ -188,7 +210,8 @@ def lost_mail(seen: Seen) -> Iterator[str]:
 
 
 def acks(seen: Seen) -> Iterator[str]:
-    """All room is given back, save in windows that nobody waits at any more."""
+    """All room is given back, save in windows that nobody waits at any more. A visitor gives back all that it reads,
+    also after it has left."""
     house = seen.house
     if seen.crashed or house.is_cut_off:
         return
@@ -200,6 +223,10 @@ def acks(seen: Seen) -> Iterator[str]:
     for stream in house.world.streams:
         if stream.window.unsettled and not (stream.released or stream.window.is_closed):
             yield f"{stream.window.unsettled} pieces of a reply were never acknowledged"
+    for inspector in house.way_in.inspectors:
+        unsettled = inspector.connection.window.unsettled
+        if unsettled:
+            yield f"{unsettled} reads of an inspector were never acknowledged"
 
 
 CHECKS: tuple[Callable[[Seen], Iterator[str]], ...] = (
@@ -222,6 +249,10 @@ CHECKS: tuple[Callable[[Seen], Iterator[str]], ...] = (
     queue,
     prompts,
     event_order,
+    visitor_answers,
+    visitor_records,
+    visitor_updates,
+    visitor_backlog,
     lost_mail,
     acks,
     files,

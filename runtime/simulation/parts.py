@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from actors.catalog import Catalog
+from actors.inspector.door import Door
+from actors.inspector.visitor import Visitor
 from actors.intake import Intake
 from actors.model.actor import ModelCall
 from actors.preferences import Preferences
@@ -33,3 +35,5 @@ class Parts:
     catalog: type[Catalog] = Catalog
     task_desk: type[TaskDesk] = TaskDesk
     subagent: type[Subagent] = Subagent
+    door: type[Door] = Door
+    visitor: type[Visitor] = Visitor

@@ -74,6 +74,7 @@ _ABOUT_TASKS = (
     "set_task_subscription",
     "set_task_subscription",
 )
+_NOT_FOR_VISITORS = ("get_state", "prompt", "abort", "new_session", "bash")
 _SPOKEN = (*(("{}",) * 8), "{}" + "\nand a line" * 30, "/skill:here {}", "/skill:nobody@home {}", "/template {}")
 
 # kind: how often, for the temperaments chatty, shell, restless, mixed, settling and delegating
@@ -128,6 +129,16 @@ def script(rng: random.Random, delegates: bool = False) -> Iterator[Line]:
         yield Line(text, 0 if joined else rng.choice(said.pauses), joined, round(cut, 2))
 
 
+def looks(rng: random.Random, number: int, delegates: bool) -> Iterator[Line]:
+    """The lines of the inspector with this number: about tasks, mostly. Most begin with a subscription."""
+    said = Sayings(rng, delegates)
+    for place in range(rng.randrange(1, 10)):
+        text = said.looking(f"v{number}-{place}", place == 0 and rng.random() < 0.7)
+        joined = rng.random() < 0.3
+        cut = 1.0 if rng.random() < 0.66 else rng.random()
+        yield Line(text, 0 if joined else rng.choice(_WATCHING), joined, round(cut, 2))
+
+
 class Sayings:
     """One client's choice of words."""
 
@@ -178,6 +189,20 @@ class Sayings:
         command: dict[str, Any] = {"type": kind} if make is None else make()
         if "id" not in command and self._rng.random() < 0.9:
             command["id"] = self._said
+        return encode(command).decode()
+
+    def looking(self, id: str, subscribes: bool) -> str:
+        """A line of an inspector; no other line has its id."""
+        kind = self._rng.random()
+        if kind < 0.05:
+            return self._rng.choice(_BROKEN)
+        command = self._task()
+        if subscribes:
+            command = {"type": "set_task_subscription", "enabled": True}
+        elif kind < 0.1:
+            command = {"type": self._rng.choice(_NOT_FOR_VISITORS), "message": "from a visitor", "command": "run-v"}
+        if self._rng.random() < 0.9:
+            command["id"] = id
         return encode(command).decode()
 
     def _queued(self, kind: str, **fields: Any) -> dict[str, Any]:

@@ -42,7 +42,7 @@ class Seen:
         self.is_over = is_over
         self.log: list[dict[str, Any]] = [msgspec.json.decode(line) for _, line in house.disk.log]
         """The entries that were written, in order."""
-        self._keys = [_expected(line) for line in house.client.sent]
+        self._keys = [expected_key(line) for line in house.client.sent]
         self.records: list[tuple[dict[str, Any], int]] = []
         self.broken_lines: list[bytes] = []
         for burst, journaled in house.sink.bursts:
@@ -87,11 +87,11 @@ class Seen:
                 yield msgspec.json.decode(line)
 
 
-def _expected(line: bytes) -> Key | None:
-    """The key of the response to a line."""
+def expected_key(line: bytes, answers_all: bool = False) -> Key | None:
+    """The key of the response to a line. On stdin one kind of line has none, a visitor answers all."""
     command = read_command(line)
     if isinstance(command, Rejected):
         return command.id, command.command
     if isinstance(command, ExtensionUiResponse):
-        return None
+        return (b"", command_name(command)) if answers_all else None
     return bytes(command.id), command_name(command)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from runtime.simulation.course import Course, Reader
+from runtime.simulation.course import Course, Onlooker, Reader
 
 Item = TypeVar("Item")
 
@@ -37,7 +37,14 @@ class Shrinker:
     def shrink(self) -> Course:
         if not self._try(replace(self.course, slow=(), preempting=0.0), in_other_orders=False):
             self._accept_as_it_is()
-        passes = (self._drop_faults, self._drop_mishaps, self._drop_lines, self._simplify_lines, self._simplify_order)
+        passes = (
+            self._drop_faults,
+            self._drop_onlookers,
+            self._drop_mishaps,
+            self._drop_lines,
+            self._simplify_lines,
+            self._simplify_order,
+        )
         size = None
         while size != (size := self._size()) and self._plays > 0:
             for one in passes:
@@ -52,7 +59,8 @@ class Shrinker:
     def _size(self) -> tuple[int, ...]:
         course = self.course
         lines = sum(1 + (line.pause != 0) + line.joined + (line.cut != 1) for line in course.lines)
-        return lines, len(course.choices or ()), len(course.excluded), *course.signals, course.crash is not None
+        looks = sum(1 + len(one.lines) for one in course.onlookers)
+        return lines, looks, len(course.choices or ()), len(course.excluded), *course.signals, course.crash is not None
 
     def _try(self, course: Course, *, in_other_orders: bool = True) -> bool:
         """Whether `course` shows the violation as well; then it is the shortest so far."""
@@ -78,12 +86,33 @@ class Shrinker:
 
     def _drop_faults(self) -> None:
         course = self.course
-        simpler: dict[str, Any] = {"crash": None, "refusals": None, "signals": (), "reader": Reader()}
+        simpler: dict[str, Any] = {
+            "crash": None,
+            "refusals": None,
+            "signals": (),
+            "reader": Reader(),
+            "onlookers": (),
+        }
         for field, value in simpler.items():
             if getattr(course, field) != value:
                 self._try(replace(self.course, **{field: value}))
         if len(course.signals) > 1:
             self._try(replace(self.course, signals=course.signals[:1]))
+
+    def _drop_onlookers(self) -> None:
+        _reduced(self.course.onlookers, lambda left: self._try(replace(self.course, onlookers=tuple(left))))
+        for place, onlooker in enumerate(self.course.onlookers):
+            self._change_onlooker(place, replace(onlooker, reader=Reader(), farewell="stays"))
+            _reduced(
+                self.course.onlookers[place].lines,
+                lambda left, at=place: self._change_onlooker(  # type: ignore[misc]
+                    at, replace(self.course.onlookers[at], lines=tuple(left))
+                ),
+            )
+
+    def _change_onlooker(self, place: int, changed: Onlooker) -> bool:
+        onlookers = self.course.onlookers
+        return self._try(replace(self.course, onlookers=(*onlookers[:place], changed, *onlookers[place + 1 :])))
 
     def _drop_mishaps(self) -> None:
         course = self.course

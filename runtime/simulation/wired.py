@@ -13,6 +13,8 @@ from actors.mail import (
     AgentPlan,
     CatalogMail,
     ClockMail,
+    Connection,
+    DoorMail,
     ModelCallMail,
     ModelRequest,
     MutationDeskMail,
@@ -31,10 +33,12 @@ from actors.mail import (
     TaskDeskMail,
     ToolCallMail,
     ToolRequest,
+    VisitorMail,
     WriterMail,
 )
 from actors.model.dialects import http_error_text, reader_for
 from actors.session.actor import Session
+from actors.session.desk.door_side import DOOR
 from actors.session.file import OpenedSession
 from actors.session.services import Modes, Services, Shared, inheriting
 from actors.session.surroundings import Surroundings
@@ -63,6 +67,7 @@ from runtime.simulation.ports import (
 )
 from runtime.simulation.premises import Premises
 from runtime.simulation.scheduler import SimulatedAddress
+from runtime.simulation.visitors import SimulatedConnection, SimulatedWayIn
 from runtime.simulation.world import SimulatedTool, simulated_tools
 
 MODES: Modes = {"steering": "one-at-a-time", "followUp": "one-at-a-time"}
@@ -86,6 +91,9 @@ class Wired(Premises):
         self._planner = SimulatedPlanner(self.scheduler, self.chances)
         self._opener = SimulatedOpener(self.disk, self.scheduler, self.chances)
         self._ports = SlowPorts(self.scheduler, self.chances)
+        self.way_in = SimulatedWayIn(
+            course.onlookers, self.chances, self.scheduler.add_pump, lambda: self.client.referents()
+        )
         self._start(self.disk.new() if path is None else self.disk.opened(path))
 
     def _note_crash(self) -> None:
@@ -123,6 +131,7 @@ class Wired(Premises):
             self._opener.open,
             self._now,
             self.stderr.append,
+            partial(self._start_door, clock) if self.course.onlookers else None,
         )
         desk: Child[SessionDeskMail] = host.start(desk_actor, "sessions", root, "session desk")
         intake = host.start(self.parts.intake(writer, desk, root, self._ports.fit_images), "intake", root, "intake")
@@ -138,6 +147,18 @@ class Wired(Premises):
             self.fault.on_strike = self._note_crash
 
     # -- what sessions and desks start
+
+    def _start_door(self, clock: Address[ClockMail], desk: Address[SessionDeskMail]) -> Child[DoorMail]:
+        door = self.parts.door(desk, self.way_in, partial(self._start_visitor, clock), self.stderr.append)
+        return self.scheduler.start(door, "door", desk, DOOR)
+
+    def _start_visitor(
+        self, clock: Address[ClockMail], number: int, connection: Connection, door: Address[DoorMail]
+    ) -> Child[VisitorMail]:
+        assert isinstance(connection, SimulatedConnection)
+        visitor = self.parts.visitor(number, connection, door, clock, 1, self.way_in.most_unread)
+        connection.number, connection.visitor = number, visitor
+        return self.scheduler.start(visitor, f"visitor-{number}", door, number)
 
     def _services(self, shared: Shared, desk: Address[SessionDeskMail]) -> Services:
         return Services(

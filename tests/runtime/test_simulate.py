@@ -21,6 +21,7 @@ from tests.runtime.simulation.broken_actors import Silent
 ROOT = Path(__file__).parents[2]
 SEEDS = 2000
 SEEDS_WITH_AGENTS = 2500
+SEEDS_WITH_VISITORS = 2000
 SEEDS_WITH_A_FAULT = 300
 
 
@@ -42,8 +43,14 @@ def of_agents() -> Tally:
 
 
 @pytest.fixture(scope="module")
-def seen(tally: Tally, of_agents: Tally) -> set[str]:
-    return {*tally.seen, *of_agents.seen}
+def of_visitors() -> Tally:
+    """In all of them the model hands work to subagents, and inspectors look on; four of ten have a fault."""
+    return play_chunk(0, SEEDS_WITH_VISITORS, "visitors", covers=True)
+
+
+@pytest.fixture(scope="module")
+def seen(tally: Tally, of_agents: Tally, of_visitors: Tally) -> set[str]:
+    return {*tally.seen, *of_agents.seen, *of_visitors.seen}
 
 
 @pytest.mark.timeout(300)  # some 10 s alone, more beside others
@@ -60,6 +67,15 @@ def test_no_order_of_the_mail_breaks_one_while_subagents_work(of_agents: Tally) 
     assert of_agents.seeds == SEEDS_WITH_AGENTS >= 2000
 
 
+@pytest.mark.timeout(300)  # some 35 s alone
+def test_no_order_of_the_mail_breaks_one_while_inspectors_look_on(of_visitors: Tally) -> None:
+    failed = (
+        () if of_visitors.failed is None else failures(range(of_visitors.failed, of_visitors.failed + 1), "visitors")
+    )
+    assert first_report(iter(failed)) == ""
+    assert of_visitors.seeds == SEEDS_WITH_VISITORS >= 2000
+
+
 def test_the_seeds_meet_every_command_every_event_and_every_kind_of_mail(seen: set[str]) -> None:
     """What is rare may come some thousand seeds later."""
     for start in range(SEEDS, 4 * SEEDS, 500):
@@ -73,7 +89,7 @@ def test_the_seeds_meet_every_fault_and_faults_strike_actors_of_every_kind(seen:
     faults = {name.removeprefix("fault ") for name in seen if name.startswith("fault ")}
     struck = {name.removeprefix("crash of ") for name in faults if name.startswith("crash of ")}
     assert {"intake", "writer", "sessions", "session", "queue", "model-call", "shells", "shell"} <= struck
-    assert {"tasks", "task", "agent", "subagent-session", "tool-call"} <= struck
+    assert {"tasks", "task", "agent", "subagent-session", "tool-call", "door", "visitor"} <= struck
     assert {f"crash {moment} a mail" for moment in ("before", "inside", "after")} <= faults
     assert {
         "an append to a session file fails",
@@ -87,6 +103,12 @@ def test_the_seeds_meet_every_fault_and_faults_strike_actors_of_every_kind(seen:
         "a second signal",
         "a line that is no UTF-8",
         "a line larger than a read",
+        "an inspector is let in",
+        "an inspector is turned away",
+        "an inspector goes",
+        "an inspector says no more",
+        "an inspector reads nothing any more",
+        "an inspector that does not read is dropped",
     } <= faults
 
 

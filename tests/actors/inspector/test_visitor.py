@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from actors.inspector.visitor import CLOSING, LINE_BYTES, MOST_OPEN, UNREAD_BYTES, Visitor
 from actors.mail import (
     EndVisit,
@@ -154,6 +156,21 @@ def test_a_subscription_that_was_answered_by_a_session_just_left_is_told_to_the_
     assert [mail.updates for mail in successor.drain()] == [False, True]
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_of_two_subscriptions_the_last_that_was_asked_for_counts_whichever_session_answers_first(first: bool) -> None:
+    bench = Bench()
+    bench.greet()
+    lines = [json.dumps({"type": "set_task_subscription", "enabled": on}).encode() + b"\n" for on in (first, not first)]
+    before, successor = bench.ask(lines[0]), Probe[Any]()
+    bench.tell(FaceSession(successor), VisitorBytes(lines[1]))
+    after = successor.of(VisitorCommand).ticket
+    assert len(bench.tell(VisitorAnswered(after.ok(), not first), VisitorAnswered(before.ok(), first))) == 2
+    assert [mail for mail in successor.drain() if isinstance(mail, Visit)][1:] == []
+    third: Probe[Any] = Probe()
+    bench.tell(FaceSession(third))
+    assert third.drain() == [Visit(3, bench.visitor.me, not first)]
+
+
 def test_a_subscription_that_was_refused_changes_nothing() -> None:
     bench = Bench()
     bench.greet()
@@ -272,3 +289,15 @@ def test_its_last_words_answer_what_is_open_and_free_the_pump() -> None:
     assert [record["error"] for record in bench.wire.records()] == ["the connection of the inspector failed"]
     assert window.admit(10) is not None
     assert EndVisit(3) in bench.session.drain()
+
+
+def test_its_last_words_come_behind_what_it_had_said_and_one_that_is_gone_has_none() -> None:
+    bench = Bench()
+    bench.greet()
+    asked = [bench.ask(), bench.ask()]
+    bench.visitor.receive(VisitorAnswered(asked[0].ok()))
+    bench.visitor.last_words([])
+    assert [record["success"] for record in bench.wire.records()] == [True, False]
+    bench.tell(VisitorEnded(is_gone=True))
+    bench.visitor.last_words([])
+    assert bench.wire.records() == []

@@ -6,21 +6,29 @@ from typing import Any
 
 import msgspec
 
+from actors.inspector.door import Door
+from actors.inspector.visitor import Visitor
 from actors.intake import Intake
 from actors.mail import (
     ChildSaid,
     CloseTasks,
     Commands,
     DescribeAgents,
+    DoorMail,
     Enqueue,
     QueueMail,
     SavePreference,
+    SeeOut,
+    SessionLeft,
     ShellDeskMail,
     ShellMail,
     SubagentMail,
     TaskChanged,
     TaskDeskMail,
     Ticket,
+    VisitorAnswered,
+    VisitorBytes,
+    VisitorMail,
     Write,
 )
 from actors.model.actor import ModelCall
@@ -359,6 +367,97 @@ class ThinkingAloud(Subagent):
         super().receive(mail)
         if isinstance(mail, ChildSaid) and CHILDS_THOUGHT in str(mail):
             self._log.text = CHILDS_THOUGHT
+
+
+# ---- visitors ----------------------------------------------------------------------------------------------------
+
+
+class Losing(Visitor):
+    """Forgets what a session that has gone did not answer."""
+
+    def _lose(self, session: Any, error: str) -> None:
+        self._open = {serial: one for serial, one in self._open.items() if one[1] is not session}
+        super()._lose(session, error)
+
+
+class Echoing(Visitor):
+    """Says each answer twice."""
+
+    def _answer(self, mail: VisitorAnswered) -> None:
+        super()._answer(mail)
+        self._say(mail.response.line)
+
+
+class Rude(Visitor):
+    """Greets nobody."""
+
+    def _describe(self, facts: Any) -> None:
+        self._is_greeted = True
+        super()._describe(facts)
+        self._connection.read(self.me)
+
+
+class Indiscreet(Session):
+    """Tells the Writer what a visitor asked."""
+
+    def begin(self) -> None:
+        super().begin()
+        self.tasks._answer = self.outbox.record  # type: ignore[method-assign]
+
+
+class Unsubscribed(Visitor):
+    """Forgets the subscription when another session is current."""
+
+    def _face(self, session: Any) -> None:
+        self._updates = False
+        super()._face(session)
+
+
+class Untold(Session):
+    """Tells visitors of every task but no second time."""
+
+    def begin(self) -> None:
+        super().begin()
+        tell, told = self.guests.tell, set[bytes]()
+
+        def once(lines: bytes) -> None:
+            if lines[:80] not in told:
+                told.add(lines[:80])
+                tell(lines)
+
+        self.guests.tell = once  # type: ignore[method-assign]
+
+
+class Hurried(Door):
+    """Sees its visitors out before the sessions have closed: with the first that leaves."""
+
+    def receive(self, mail: DoorMail) -> None:
+        super().receive(mail)
+        if isinstance(mail, SessionLeft):
+            for visitor, _ in self._visitors.values():
+                visitor.tell(SeeOut())
+
+
+class Patient(Visitor):
+    """Sends more, however much is unread."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given[:5])
+
+
+class Touchy(Visitor):
+    """Leaves when it was asked something that it does not do."""
+
+    def _refuse(self, ticket: Ticket, error: str) -> None:
+        super()._refuse(ticket, error)
+        self._leave()
+
+
+class Keeping(Visitor):
+    """Keeps acks."""
+
+    def receive(self, mail: VisitorMail) -> None:
+        super().receive(msgspec.structs.replace(mail, ack=None) if isinstance(mail, VisitorBytes) else mail)
 
 
 # ---- others ------------------------------------------------------------------------------------------------------

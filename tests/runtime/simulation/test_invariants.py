@@ -47,6 +47,16 @@ BROKEN = [
     ("children", "the file of a subagent is open", "subagent", b.Unclosing),
     ("apart", "a child's thought", "subagent", b.ThinkingAloud),
     ("childs_calls", "has no result", "session", b.Resultless),
+    ("visitor_answers", "had no answer to", "visitor", b.Losing),
+    ("visitor_answers", "had an answer too many to", "visitor", b.Echoing),
+    ("visitor_records", "before the greeting", "visitor", b.Rude),
+    ("visitor_records", "told the writer an answer for a visitor", "session", b.Indiscreet),
+    ("visitor_updates", "has another wish of", "visitor", b.Unsubscribed),
+    ("visitor_updates", "changes of its tasks, and owed", "session", b.Untold),
+    ("visitor_updates", "was told of a task after it was seen out", "door", b.Hurried),
+    ("visitor_backlog", "was sent more, with", "visitor", b.Patient),
+    ("visitor_backlog", "had to leave for nothing", "visitor", b.Touchy),
+    ("acks", "reads of an inspector were never acknowledged", "visitor", b.Keeping),
     ("secrets", "a credential was written to stderr", "session", b.Talkative),
 ]
 
@@ -58,7 +68,8 @@ OF_AGENTS = ("settlements", "waits", "room", "children", "apart", "childs_calls"
 def test_a_broken_actor_is_caught(rule: str, complaint: str, part: str, broken: Any) -> None:
     parts = Parts()
     setattr(parts, part, broken)
-    mix: Mix = "agents" if rule in OF_AGENTS else "calm"
+    of_visitors = rule.startswith("visitor") or part == "visitor"
+    mix: Mix = "visitors" if of_visitors else "agents" if rule in OF_AGENTS else "calm"
     found = (one for played in failures(range(400), mix, parts) for one in played.violations)
     assert next((True for one in found if one.rule == rule and complaint in one.text), False)
 
