@@ -32,6 +32,12 @@ def start(command: list[str], **more: Any) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=env, bufsize=0)
 
 
+def close_pipes(child: subprocess.Popen[bytes]) -> None:
+    for pipe in (child.stdin, child.stdout, child.stderr):
+        if pipe is not None:
+            pipe.close()
+
+
 def lines_of(file: Path) -> list[tuple[str, Any]]:
     return [(line.kind, line.value) for line in read_recording(file).lines]
 
@@ -125,12 +131,14 @@ def test_closed_pipes_are_closed_on_the_other_side_too(tmp_path: Path) -> None:
             child.stdin.flush()
     child.terminate()
     child.wait(30)
+    close_pipes(child)
     talker = "import os\nwhile True: os.write(1, b'x' * 10_000)"
     child = start(recording_of([sys.executable, "-c", talker], tmp_path / "b.jsonl"))
     assert child.stdout and child.stderr
     child.stdout.close()
     assert b"BrokenPipeError" in child.stderr.read()
     assert child.wait(30) == 1
+    close_pipes(child)
 
 
 def test_a_closed_pipe_is_noticed_on_the_other_side_before_anything_is_written(tmp_path: Path) -> None:
@@ -143,6 +151,7 @@ def test_a_closed_pipe_is_noticed_on_the_other_side_before_anything_is_written(t
     child.stdout.close()
     assert child.stderr.read() == b"noticed"
     assert child.wait(30) == 0
+    close_pipes(child)
 
 
 def test_a_client_that_reads_late_still_gets_everything(tmp_path: Path) -> None:

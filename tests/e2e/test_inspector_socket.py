@@ -356,8 +356,8 @@ def test_an_inspector_that_does_not_read_is_cut_off_and_slows_nobody(
             while len(other.request("get_task", taskId=task_id)["data"].get("tail", "")) < 7000:
                 pass
             command = json.dumps({"type": "get_task", "taskId": task_id}).encode() + b"\n"
-            with pytest.raises(ConnectionError):
-                for _ in range(10_000):
+            with pytest.raises(ConnectionError):  # how much is on its way by then is up to the system
+                while True:
                     stuck.socket.sendall(command)
             assert other.request("get_tasks")["success"]
             assert a.request("get_tasks")["success"]

@@ -138,9 +138,11 @@ def test_a_socket_of_the_same_pid_is_taken_over_and_removed_at_the_end(temp: Pat
     way = LocalSocket(start_pump)
     way.open(to)
     client = connect(path)
-    assert isinstance(to.next(), VisitorCame)
+    came = to.next()
+    assert isinstance(came, VisitorCame)
     assert [found for found, _ in live_sockets()] == [os.getpid()]
     client.close()
+    came.connection.close()
     way.close()
     way.close()
     assert os.listdir(folder) == []

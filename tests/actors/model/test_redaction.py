@@ -6,6 +6,7 @@ import html
 import json
 from base64 import b64encode
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from typing import Any
 from urllib.parse import quote
 
@@ -215,7 +216,8 @@ def replied(serving: Serving, model: Model, status: bytes, body: bytes) -> Assis
     def build() -> HttpRequest:
         return build_request(replace(model, base_url=url), PROMPT, RequestOptions(), CREDENTIAL)
 
-    Transport(TransportSettings()).stream(build, Abort(), lambda code, _: seen.append(code), on_bytes)
+    with closing(Transport(TransportSettings())) as transport:
+        transport.stream(build, Abort(), lambda code, _: seen.append(code), on_bytes)
     return reader.fail(http_error_text(model.api, seen[-1], bytes(raw))) if seen[-1] >= 400 else reader.end()
 
 

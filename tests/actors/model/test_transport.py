@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -256,7 +257,8 @@ def test_a_reader_that_does_not_read_is_no_silence_of_the_server(serving: Servin
             slow.set()
 
     request = HttpRequest(serving(serve).url, (), b"{}")
-    Transport(TransportSettings(event_timeout_s=0.3)).stream(lambda: request, Abort(), lambda *_: None, take)
+    with closing(Transport(TransportSettings(event_timeout_s=0.3))) as transport:
+        transport.stream(lambda: request, Abort(), lambda *_: None, take)
     assert read == [b"data: 1\n\n", b"data: 2\n\n"]
 
 
