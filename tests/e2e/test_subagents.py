@@ -493,6 +493,31 @@ def test_a_fork_knows_the_conversation_but_not_that_it_was_launched(
     assert "the colour is blue" in path.read_text()
 
 
+def test_a_fork_after_a_compaction_begins_with_what_that_kept(agent: Start, server: ModelServer, home: Any) -> None:
+    lines = "\n".join(f"line {number}" for number in range(1, 41))
+    server.default = parent_and(
+        lambda request: text("did it"),
+        text("noted"),
+        launch(agent="scout", task="look", wait={"kind": "foreground"}),
+        text("it looked"),
+        text("2,40"),
+        launch("t2", agent="worker", task="paint it", wait={"kind": "foreground"}),
+    )
+    with agent() as a:
+        a.prompt(lines)
+        a.prompt("and now?")
+        assert a.request("compact")["success"]
+        a.prompt("now paint")
+        assert told(result(a, "t2"))["output"] == "did it"
+    forked = said([request for request in server.requests if is_child(request)][-1])
+    kept = ("line 1\\n(filtered 39 lines)", "it looked", "now paint", "paint it")
+    assert [part for part in kept if part not in forked] == [] and "line 20" not in forked
+    (path,) = [each for each in (home.sessions / "subagents").rglob("*.jsonl") if "filtered" in each.read_text()]
+    entries = [json.loads(line) for line in path.read_text().splitlines()]
+    (boundary,) = [entry for entry in entries if entry["type"] == "compaction"]
+    assert boundary["firstKeptEntryId"] in {entry.get("id") for entry in entries[: entries.index(boundary)]}
+
+
 def test_a_fork_beside_another_call_of_its_message_has_a_history_that_providers_take(
     agent: Start, server: ModelServer
 ) -> None:

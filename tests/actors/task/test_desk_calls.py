@@ -11,6 +11,7 @@ from actors.base import Down
 from actors.mail import (
     AgentsAnswer,
     Arm,
+    DescribeAgents,
     GiveUp,
     HideOutput,
     KillTask,
@@ -281,3 +282,61 @@ def test_a_notice_names_what_ended_and_shows_its_end(bench: Bench) -> None:  # 2
     lost, _ = bench.shell()
     bench.tell(Down(lost, "ValueError in receive"))
     assert [told.excerpt for told in bench.notices()] == ["Output unavailable"]
+
+
+def test_status_tells_of_agents_alone_and_knows_no_others(bench: Bench) -> None:  # 3.2
+    shell, _ = bench.shell()
+    bench.agents("one")
+    bench.agents("two")
+    call = Probe[Any]()
+    bench.tell(DescribeAgents(None, call), DescribeAgents(bench.agent_ids[1], call), DescribeAgents(shell, call))
+    every, one, refused = call.drain()
+    assert [slot.record.title for slot in every.slots] == ["one", "two"]
+    assert [slot.record.title for slot in one.slots] == ["two"]
+    assert refused == TaskAnswer(f"No in-process child found for '{shell}'.")
+
+
+def test_each_launch_is_a_group_of_its_own_and_its_concurrency_bounds_no_other(bench: Bench) -> None:  # 3.2
+    bench.agents("a", "b", concurrency=1)
+    bench.agents("c", "d", concurrency=1)
+    records = [task.record() for task in bench.desk._owner.tasks]
+    assert [record.launch_group_id for record in records] == ["run1", "run1", "run2", "run2"]
+    assert [record.state for record in records] == ["running", "queued", "running", "queued"]
+
+
+def test_a_look_at_a_command_shows_what_it_runs_and_the_end_of_its_output(bench: Bench) -> None:  # contract
+    task_id, _ = bench.shell("make all", timeout_s=7)
+    bench.tell(TaskEnded(task_id, DONE, view("out\n", path="/log")), TaskReaped(task_id, view("out\n", path="/log")))
+    detail = bench.client(c.GetTask(task_id=task_id))
+    told = {name: detail[name] for name in ("command", "cwd", "timeoutSeconds", "tail", "fullOutputPath")}
+    assert told == {
+        "command": "make all",
+        "cwd": "/project",
+        "timeoutSeconds": 7,
+        "tail": "out\n",
+        "fullOutputPath": "/log",
+    }
+    assert detail["task"]["output"]["byteCount"] == "4"
+    bench.agents("look\nclosely")
+    (agent,) = bench.agent_ids
+    assert bench.client(c.GetTask(task_id=agent))["prompt"] == "look\nclosely"
+
+
+def test_what_is_over_takes_no_input_and_what_has_yet_to_run_has_no_terminal(bench: Bench) -> None:  # 2.8
+    task_id, _ = bench.shell()
+    bench.ends(task_id)
+    bench.agents(*"abcde")
+    for command in (c.SendTaskInput(task_id=task_id, input="x"), c.ResizeTask(task_id=task_id, columns=80, rows=24)):
+        assert bench.client(command) == "TaskTerminal: TaskTerminal"
+    for agent in bench.agent_ids:
+        assert bench.client(c.ResizeTask(task_id=agent, columns=80, rows=24)) == "StdinClosed: StdinClosed"
+        assert bench.client(c.SendTaskInput(task_id=agent, input="x")) == 'No pending ask from "' + agent + '"'
+
+
+def test_of_the_two_hundred_last_the_output_can_be_asked_for_and_of_older_ones_the_record_remains(bench: Bench) -> None:
+    ids = [bench.shell()[0] for _ in range(201)]
+    for task_id in ids:
+        bench.ends(task_id)
+    first, second = (bench.client(c.GetTask(task_id=task_id)) for task_id in ids[:2])
+    assert "tail" not in first and second["tail"] == "out\n"
+    assert (first["task"]["state"], len(bench.client(c.GetTasks())["tasks"])) == ("completed", 201)
