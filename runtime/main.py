@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from actors.mail import RootMail
     from runtime.oneshot import OneShotPlan
     from runtime.startup import Startup
+    from runtime.stdio import Complaints
     from runtime.trace_file import TraceFile
 
 SWITCH_INTERVAL_S = 0.0005
@@ -129,8 +130,8 @@ def _run(startup: Startup, trace: TraceFile | None, plan: OneShotPlan | None) ->
     from runtime.children import kill_descendants, mark_children
     from runtime.pumps import Pumps
     from runtime.root import Root
-    from runtime.stdio import StdoutSink, complain, take_stdout
-    from runtime.threads import ThreadHost, describe, start_named_pump
+    from runtime.stdio import Complaints, StdoutSink, take_stdout
+    from runtime.threads import ThreadHost, describe, start_named_pump, start_pump
     from runtime.wiring import House
 
     sys.setswitchinterval(SWITCH_INTERVAL_S)
@@ -138,13 +139,14 @@ def _run(startup: Startup, trace: TraceFile | None, plan: OneShotPlan | None) ->
     sink = StdoutSink(take_stdout())
     address = MainThread()
     pump = Pumps().start if trace is None else start_named_pump
-    house = House(startup, ThreadHost(trace), os.environ, pump, plan)
+    complaints = Complaints(start_pump)
+    house = House(startup, ThreadHost(trace), os.environ, pump, complaints.complain, plan)
 
     def sweep() -> None:
         house.tidy()
         kill_descendants()
 
-    root = Root(complain, lambda: sink.written, sweep)
+    root = Root(complaints.complain, lambda: sink.written, sweep)
     root.me = address
     house.start(address, root, sink)
     _listen(address)
@@ -155,10 +157,10 @@ def _run(startup: Startup, trace: TraceFile | None, plan: OneShotPlan | None) ->
         try:
             root.receive(address.next())
         except Exception as error:  # Root has no owner: it ends the process itself
-            complain(f"root failed: {describe(error)}")
+            complaints.complain(f"root failed: {describe(error)}")
             sweep()
-            os._exit(1)
-    _exit(root.exit_code or (0 if trace is None or trace.is_whole else 1))
+            _exit(1, complaints)
+    _exit(root.exit_code or (0 if trace is None or trace.is_whole else 1), complaints)
 
 
 def _listen(root: MainThread) -> None:
@@ -199,9 +201,10 @@ def _tracer(path: str | None) -> TraceFile | None:
     return TraceFile(path)
 
 
-def _exit(code: int) -> None:
-    """Without the interpreter's own end: it would wait for threads that sit in a read."""
-    sys.stderr.flush()
+def _exit(code: int, complaints: Complaints) -> None:
+    """Without the interpreter's own end: it would wait for threads that sit in a read, or in a write to stderr."""
+    if complaints.flush():
+        sys.stderr.flush()
     os._exit(code)
 
 

@@ -1,7 +1,8 @@
 """The process's three streams: stdin is read by a pump, stdout is taken over for the Writer alone.
 
-Where nobody is driven, `say` is the way to stdout and `complain` the way to stderr. Promises that no file of ours ever
-has the number of a standard stream, and that what could not be written is no success.
+Where nobody is driven, `say` is the way to stdout and `complain` the way to stderr; the house complains through
+`Complaints`. Promises that no file of ours ever has the number of a standard stream, and that what could not be written
+is no success.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ import os
 import select
 import sys
 from collections.abc import Callable
+from queue import Empty, SimpleQueue
 from typing import NoReturn
 
-from actors.base import Address
+from actors.base import Address, StartPump
 from actors.mail import IntakeMail, StdinBytes, StdinEnded
 from actors.pump import Window
 
@@ -22,6 +24,8 @@ READ_BYTES = 64 * 1024
 _RETRIED = (errno.EAGAIN, errno.EWOULDBLOCK, errno.ENOBUFS)
 CANNOT_WRITE = "stdout cannot be written: {}"
 CLOSED = "it is closed"
+LOST = "lines are missing here: nobody read stderr"
+MOST_UNWRITTEN = 1000
 
 
 def hold_closed_streams() -> None:
@@ -161,6 +165,52 @@ def plain(text: str) -> str:
 def complain(text: str) -> None:
     """For the people who read stderr. Each line of `text` gets our name; what is not printable is escaped."""
     note("".join(f"atomic: {_escaped(line)}\n" for line in text.split("\n")))
+
+
+class Complaints:
+    """`complain` for the actors: whoever does waits for nobody. A pump, made with the first line, writes them in their
+    order. A client that does not read stderr would else hold up all actors, and the end of the program too."""
+
+    def __init__(self, start_pump: StartPump, write: Callable[[str], None] = complain) -> None:
+        self._start = [start_pump]  # taken once, whichever threads complain at the same time
+        self._write = write
+        self._waiting: SimpleQueue[str | SimpleQueue[None]] = SimpleQueue()
+        self._lost = False
+
+    def complain(self, text: str) -> None:
+        """What comes when `MOST_UNWRITTEN` lines wait is lost, which is told."""
+        if self._waiting.qsize() >= MOST_UNWRITTEN:
+            self._lost = True
+            return
+        self._waiting.put(text)
+        try:
+            start_pump = self._start.pop()
+        except IndexError:
+            return
+        start_pump("stderr", self._write_all)
+
+    def flush(self, timeout_s: float = 1.0) -> bool:
+        """Waits until all is written, for a while; whether it is."""
+        if self._start:  # nobody has complained
+            return True
+        written: SimpleQueue[None] = SimpleQueue()
+        self._waiting.put(written)
+        try:
+            written.get(timeout=timeout_s)
+        except Empty:
+            return False
+        return True
+
+    def _write_all(self) -> None:
+        while True:
+            waiting = self._waiting.get()
+            if isinstance(waiting, str):
+                self._write(waiting)
+            else:
+                waiting.put(None)
+            if self._lost and self._waiting.empty():
+                self._lost = False
+                self._write(LOST)
 
 
 def note(text: str) -> None:

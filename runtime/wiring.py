@@ -67,7 +67,7 @@ from runtime.root import Root
 from runtime.settings import save_setting
 from runtime.stamps import STAMPS, now_ms
 from runtime.startup import Startup
-from runtime.stdio import StdoutSink, complain, leave_stdin, read_stdin
+from runtime.stdio import StdoutSink, leave_stdin, read_stdin
 from runtime.surroundings import SurroundingsPump
 
 if TYPE_CHECKING:
@@ -89,9 +89,11 @@ class House:
         host: Host,
         env: Mapping[str, str],
         pump: StartPump,
+        complain: Callable[[str], None],
         one_shot: OneShotPlan | None = None,
     ) -> None:
         self._startup = startup
+        self._complain = complain
         self._one_shot = one_shot
         self._host = host
         self._pump = pump
@@ -114,7 +116,10 @@ class House:
             one_shot = self._start_one_shot(self._one_shot, root)
             writer = self._start_printer(self._one_shot, stdout, clock, one_shot, root)
         preferences: Child[PreferencesMail] = host.start(
-            Preferences(partial(save_setting, self._startup.agent_dir), complain), "preferences", root, "preferences"
+            Preferences(partial(save_setting, self._startup.agent_dir), self._complain),
+            "preferences",
+            root,
+            "preferences",
         )
         files = PumpedFiles(
             self._pump, self._startup.agent_dir, time.monotonic, scripted=self._startup.catalog.scripted
@@ -135,7 +140,7 @@ class House:
             partial(self._start_session, services),
             self._ports.open_session,
             now_ms,
-            complain,
+            self._complain,
             partial(self._start_door, clock),
         )
         desk: Child[SessionDeskMail] = host.start(desk_actor, "sessions", root, "session desk")
@@ -157,7 +162,7 @@ class House:
     def _start_one_shot(self, plan: OneShotPlan, root: Child[RootMail]) -> Child[OneShotMail]:
         from actors.oneshot import OneShot
 
-        return self._host.start(OneShot(plan.prompts, root, complain), "one-shot", root, "intake")
+        return self._host.start(OneShot(plan.prompts, root, self._complain), "one-shot", root, "intake")
 
     def _start_printer(
         self,
@@ -200,7 +205,7 @@ class House:
             load_surroundings=SurroundingsPump(self._pump, self._startup.reader).load,
             export=self._ports.export,
             environment=self._ports.environment,
-            complain=complain,
+            complain=self._complain,
             reread=self._ports.reread,
             work=self._ports.work,
             compaction_files=DiskFiles(now_ms, STAMPS.uuid7),
@@ -230,7 +235,7 @@ class House:
             from runtime.local_socket import LocalSocket as LocalWayIn
         way_in = LocalWayIn(self._pump)
         self._ways_in.append(way_in)
-        door = Door(desk, way_in, partial(self._start_visitor, clock), complain)
+        door = Door(desk, way_in, partial(self._start_visitor, clock), self._complain)
         return self._host.start(door, "door", desk, DOOR)
 
     def _start_visitor(
@@ -327,7 +332,7 @@ class House:
         from actors.task.subagent.services import CHILD_KEY, child_services
 
         for warning in surroundings.warnings:
-            complain(warning)
+            self._complain(warning)
         settings, load_agents = self._startup.settings, self._startup.reader.agents
         start_tool_call = partial(self._start_tool_call, shared.mutations, road, supervisor=subagent)
         services = self._services(shared, road)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
@@ -85,3 +87,42 @@ def test_a_trace_that_breaks_off_costs_one_line_and_not_the_answer(run: Any, ser
     code, out, err = run("-p", "--trace", "/dev/full", "hi")
     assert (code, out) == (1, "answer\n")
     assert err == "atomic: --trace /dev/full: the trace ends here: No space left on device\n"
+
+
+def test_a_stderr_that_nobody_reads_holds_up_neither_a_command_nor_the_end(home: Any) -> None:
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    with contextlib.suppress(BlockingIOError):
+        while os.write(writing, bytes(4096)):
+            pass
+    os.set_blocking(writing, True)
+    command = [*program(), "--mode", "rpc", "--provider", "fa", "--model", "m", "--session-dir", str(home.sessions)]
+    pipe = subprocess.PIPE
+    child = subprocess.Popen(
+        command, cwd=home.cwd, env=home.environment(), stdin=pipe, stdout=pipe, stderr=writing, bufsize=0
+    )
+    os.close(writing)
+    assert child.stdin is not None and child.stdout is not None
+    try:
+        child.stdin.write(b'{"type":"bash","command":"true"}\n')
+        assert _answer(child.stdout)["success"]
+        (file,) = home.session_files()
+        file.unlink()
+        child.stdin.write(b'{"type":"bash","command":"true"}\n')
+        assert "removed or replaced" in _answer(child.stdout)["error"]
+        child.stdin.write(b'{"type":"get_state"}\n')
+        assert _answer(child.stdout)["success"]
+        child.stdin.close()
+        assert child.wait(20) == 0
+    finally:
+        child.kill()
+        child.wait()
+        os.close(reading)
+
+
+def _answer(stdout: IO[bytes]) -> dict[str, Any]:
+    for line in stdout:
+        record: dict[str, Any] = json.loads(line)
+        if record["type"] == "response":
+            return record
+    raise AssertionError("the program has ended")

@@ -9,6 +9,7 @@ import textwrap
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import pytest
@@ -16,7 +17,8 @@ import pytest
 from actors.mail import StdinBytes, StdinEnded
 from actors.probe import Probe
 from actors.pump import WINDOW_MESSAGES
-from runtime.stdio import StdoutSink, plain, read_stdin
+from runtime.stdio import LOST, MOST_UNWRITTEN, Complaints, StdoutSink, plain, read_stdin
+from runtime.threads import start_pump
 
 ROOT = Path(__file__).resolve().parents[2]
 LARGE = bytes(range(256)) * 4096  # 1 MiB: more than a pipe holds
@@ -195,6 +197,49 @@ def test_a_complaint_is_one_line_and_a_closed_stderr_is_no_fault() -> None:
         """
     done = run(code, capture_output=True)
     assert (done.returncode, done.stderr) == (0, b"atomic: first\n")
+
+
+class Reader:
+    """Takes a line only when the test lets it."""
+
+    def __init__(self) -> None:
+        self.begun: Probe[str] = Probe()
+        self.go: SimpleQueue[None] = SimpleQueue()
+        self.seen: Probe[str] = Probe()
+
+    def take(self, text: str) -> None:
+        self.begun.tell(text)
+        self.go.get()
+        self.seen.tell(text)
+
+    def read_on(self, lines: int) -> list[str]:
+        for _ in range(lines):
+            self.go.put(None)
+        return [self.seen.next() for _ in range(lines)]
+
+
+def test_whoever_complains_waits_for_nobody_and_lines_that_cannot_be_kept_are_said_to_be_missing() -> None:
+    reader = Reader()
+    complaints = Complaints(start_pump, reader.take)
+    complaints.complain("0")
+    assert reader.begun.next() == "0"
+    for number in range(1, MOST_UNWRITTEN + 500):
+        complaints.complain(str(number))
+    assert complaints.flush(0) is False
+    assert reader.read_on(MOST_UNWRITTEN + 1) == [str(number) for number in range(MOST_UNWRITTEN + 1)]
+    assert reader.read_on(1) == [LOST]
+    complaints.complain("more")
+    assert reader.read_on(1) == ["more"]
+
+
+def test_the_end_waits_for_what_was_complained_and_for_nothing_if_nobody_did() -> None:
+    written: list[str] = []
+    complaints = Complaints(start_pump, written.append)
+    assert complaints.flush(0) is True
+    for text in ("first", "second"):
+        complaints.complain(text)
+    assert complaints.flush() is True
+    assert written == ["first", "second"]
 
 
 def test_every_line_of_a_complaint_has_our_name_and_moves_no_cursor() -> None:
