@@ -61,15 +61,17 @@ from actors.session.handover import HandOver
 from actors.session.headroom import Headroom
 from actors.session.history import History
 from actors.session.journal import JournalError
-from actors.session.loop import AgentLoop, Setting
+from actors.session.loop import AgentLoop
 from actors.session.navigation import Navigation
 from actors.session.notices import Notices
 from actors.session.outbox import Outbox
 from actors.session.queue_side import QueueSide
 from actors.session.requests.dispatch import Requests
 from actors.session.services import Modes, Services
+from actors.session.setting import Setting
 from actors.session.side_call import SideCalls
 from actors.session.task_side import TaskSide
+from actors.session.tool_calls import ToolCalls
 from protocol.codec import encode
 from protocol.compaction import CompactionReason
 from protocol.model import Model, ThinkingLevel
@@ -104,24 +106,27 @@ class Session(Actor[SessionMail]):
         self.waiting = QueueSide(self)
         self.cycle = PromptCycle(self)
         self.headroom = Headroom(self)
+        next_number = self._numbers.__next__
+        tools = ToolCalls(
+            self.services, self.history, self.setting, self.me, next_number, self.tasks.owner, self._unread
+        )
         self.loop = AgentLoop(
             self.services,
             self.history,
             self.setting,
             self.outbox,
+            tools,
             self.me,
             self.waiting.poll,
             self.cycle.replied,
             self.cycle.will_retry,
             self.cycle.run_over,
-            self._numbers.__next__,
+            next_number,
             self.headroom.before_request,
             self.headroom.cancel_mid_turn,
-            self.tasks.owner,
             self.notices.was_said,
-            self._unread,
         )
-        self.side_calls = SideCalls(self.services, self.setting, self.outbox, self.me, self._numbers.__next__)
+        self.side_calls = SideCalls(self.services, self.setting, self.outbox, self.me, next_number)
         self.background = Background(self)
         self.navigation = Navigation(self)
         self.compactor = Compactor(self)

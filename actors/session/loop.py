@@ -1,7 +1,7 @@
 """Drives a `Run`: carries out what it decides, and feeds it what comes back.
 
-Part of the session actor. It owns the run, its model request and its tool calls. A message that cannot be journaled
-ends the run with an `error` reply (design law 4).
+Part of the session actor. It owns the run and its model request; tools are `tool_calls`. A message that cannot be
+journaled ends the run with an `error` reply (design law 4).
 """
 
 from __future__ import annotations
@@ -14,31 +14,24 @@ from msgspec import UNSET, Raw, Struct
 from actors.base import Address, Child
 from actors.mail import (
     CancelCall,
-    CancelTool,
-    LetGo,
     ModelCallMail,
     ModelRequest,
-    ParentView,
     QueueKind,
     ReplyDelta,
     ReplyEnded,
     ReplyStarted,
     SessionMail,
-    TaskDeskMail,
-    TasksGone,
-    ToolCallMail,
     ToolEnded,
-    ToolPlace,
     ToolProgress,
-    ToolRequest,
 )
-from actors.model.prompt import ModelPrompt, RequestOptions, ToolSpec
+from actors.model.prompt import ModelPrompt, RequestOptions
 from actors.session.context import provider_messages
 from actors.session.history import History
 from actors.session.journal import JournalError
 from actors.session.outbox import Outbox
-from actors.session.retry import RetryPolicy
 from actors.session.services import Services
+from actors.session.setting import Setting
+from actors.session.tool_calls import ToolCalls
 from actors.session.turn import (
     ABORTED,
     CallModel,
@@ -59,36 +52,15 @@ from actors.session.turn import (
 )
 from protocol.codec import encode
 from protocol.events import AgentEnd, QueueUpdate, ToolExecutionUpdate
-from protocol.messages import AssistantMessage, CustomMessage, ToolCall, Usage
-from protocol.model import Model, ThinkingLevel
-from protocol.tasks import YieldReason
-
-
-class Setting:
-    """The model and level that the session runs at now, and what these are chosen from."""
-
-    __slots__ = ("catalog", "defaults", "level", "model", "surroundings")
-
-    def __init__(self, services: Services) -> None:
-        self.model: Model | None = None
-        self.level: ThinkingLevel = "off"
-        self.catalog = services.catalog
-        self.defaults = services.defaults
-        self.surroundings = services.surroundings
-
-    @property
-    def retry_policy(self) -> RetryPolicy:
-        policy = self.surroundings.retry
-        return policy if self.defaults.auto_retry else policy.switched_off()
+from protocol.messages import AssistantMessage, CustomMessage, Usage
 
 
 class AgentLoop:
     """`before_request` tells whether a request that follows tool results has to wait for `go_on`, and `cancel_wait`
     ends that wait, if there is one. `poll` asks the queue; `replied` tells what event follows a reply's `message_end`;
     `will_retry` whether a run that ends is tried again; `finished` hears that it is over, after its `agent_end` has
-    been told. `next_number` gives numbers for requests and calls that nothing else in the session has. `tasks`
-    owns what tools leave running; `said_custom` hears of each custom message that is in the file. `unread`
-    tells whether a message waits for the tools to end, and whose."""
+    been told. `next_number` gives numbers for requests that nothing else in the session has. `said_custom` hears of
+    each custom message that is in the file."""
 
     def __init__(
         self,
@@ -96,6 +68,7 @@ class AgentLoop:
         history: History,
         setting: Setting,
         outbox: Outbox,
+        tools: ToolCalls,
         me: Address[SessionMail],
         poll: Callable[[QueueKind], None],
         replied: Callable[[AssistantMessage], Struct | None],
@@ -104,14 +77,13 @@ class AgentLoop:
         next_number: Callable[[], int],
         before_request: Callable[[], bool],
         cancel_wait: Callable[[], bool],
-        tasks: Callable[[], Address[TaskDeskMail] | None],
         said_custom: Callable[[CustomMessage], None],
-        unread: Callable[[], YieldReason | None],
     ) -> None:
         self._services = services
         self._history = history
         self._setting = setting
         self._outbox = outbox
+        self.tools = tools
         self._me = me
         self._poll = poll
         self._replied = replied
@@ -121,17 +93,13 @@ class AgentLoop:
         self._next_number = next_number
         self._before_request = before_request
         self._cancel_wait = cancel_wait
-        self._tasks = tasks
         self._said_custom = said_custom
-        self._unread = unread
         self._reply_call: tuple[int, Child[ModelCallMail]] | None = None
-        self._tools: dict[int, tuple[int, ToolCall, Child[ToolCallMail]]] = {}
-        self.specs = tuple(ToolSpec(tool.name, tool.description, tool.parameters) for tool in services.tools.values())
 
     # -- what happened
 
     def start(self, prompts: tuple[Said, ...], injected: Injected = (), *, poll: bool) -> None:
-        self.run = Run(self._prepare, self._blank_reply, self._services.now, self._one_by_one)
+        self.run = Run(self.tools.fault, self._blank_reply, self._services.now, self.tools.one_by_one)
         self._do(self.run.start(prompts, injected, poll=poll))
 
     def taken(self, injected: Injected) -> None:
@@ -157,44 +125,31 @@ class AgentLoop:
             self._do(self._active().reply_ended(said(mail.message)))
 
     def tool_progressed(self, mail: ToolProgress) -> None:
-        if mail.call in self._tools:
-            _, call, _ = self._tools[mail.call]
+        call = self.tools.call(mail.call)
+        if call is not None:
             self._outbox.event(ToolExecutionUpdate(call.id, call.name, call.arguments, result_of(mail.partial)))
 
     def tool_ended(self, mail: ToolEnded) -> None:
-        if mail.call in self._tools:
-            place, _, _ = self._tools.pop(mail.call)
-            self._do(self._active().tool_ended(place, mail.output))
+        if mail.call in self.tools:
+            self._do(self._active().tool_ended(self.tools.end(mail.call), mail.output))
 
     def child_died(self, call: int, error: str) -> None:
         """A model request or a tool call died of an exception: the run sees an error in its place."""
         if self._is_current(call):
             self._reply_call = None
             self._do(self._active().reply_ended(said(self._blank_reply("error", f"the model request failed: {error}"))))
-        elif call in self._tools:
+        elif call in self.tools:
             self.tool_ended(ToolEnded(call, failure(f"the tool failed: {error}")))
 
     def abort(self) -> None:
         if self.run is not None:
             self._do(self.run.abort())
 
-    def let_go(self, reason: YieldReason) -> None:
-        """A message waits: tools that wait for tasks of their own end, and the tasks run on."""
-        for _, call, started in self._tools.values():
-            if self._services.tools[call.name].owned:
-                started.tell(LetGo(reason))
-
-    def lose_tasks(self, desk: Address[TaskDeskMail]) -> None:
-        """The owner of tasks is gone, or has no session: calls that it never heard of wait in vain."""
-        for _, _, tool in self._tools.values():
-            tool.tell(TasksGone(desk))
-
     def abandon(self) -> None:
         """What works for the run is asked to end, whether or not the session lives to hear of it."""
         if self._reply_call is not None:
             self._reply_call[1].tell(CancelCall())
-        for _, _, tool in self._tools.values():
-            tool.tell(CancelTool())
+        self.tools.cancel()
 
     def go_on(self, error: str | None) -> None:
         """The request that waited may be sent, with what was queued meanwhile, unless there is an `error`, which ends
@@ -225,7 +180,7 @@ class AgentLoop:
                         self._call_model(run)
                 case RunTools(calls):
                     for place, call in calls:
-                        self._run_tool(place, call)
+                        self.tools.start(place, call)
                 case Poll(kind):
                     self._poll(kind)
                 case CancelWork():
@@ -265,7 +220,7 @@ class AgentLoop:
             provider_messages(
                 self._history.messages, reopened=True, block_images=self._setting.surroundings.block_images
             ),
-            self.specs,
+            self.tools.specs,
         )
         options = RequestOptions(
             thinking_level=self._setting.level,
@@ -278,39 +233,6 @@ class AgentLoop:
         request = ModelRequest(number, model, prompt, options, self._setting.catalog.authorize, limits)
         self._reply_call = (number, self._services.start_model_call(request, self._me))
 
-    def _run_tool(self, place: int, call: ToolCall) -> None:
-        number = self._next_number()
-        model = self._setting.model
-        where = ToolPlace(
-            self._history.cwd,
-            self._history.session_id,
-            self._services.environment(self._history.session_id, self._saved_path(), model, self._setting.level),
-            model is not None and "image" in model.input,
-            self._setting.surroundings.tools,
-        )
-        tool = self._services.tools[call.name]
-        owner = self._tasks() if tool.owned else None
-        parent = self._parent_view() if tool.delegates and owner is not None else None
-        request = ToolRequest(number, tool, call, where, owner, parent)
-        started = self._services.start_tool_call(request, self._me)
-        self._tools[number] = (place, call, started)
-        unread = self._unread() if owner is not None else None
-        if unread is not None:
-            started.tell(LetGo(unread))
-
-    def _parent_view(self) -> ParentView:
-        history, setting = self._history, self._setting
-        return ParentView(
-            path=history.path,
-            is_saved=history.journal.exists_on_disk,
-            branch=tuple(history.tree.path(history.tree.leaf_id)),
-            model=setting.model,
-            level=setting.level,
-            catalog=setting.catalog,
-            defaults=setting.defaults,
-            tools=tuple(self._services.tools),
-        )
-
     def _cancel_work(self) -> None:
         if not self._cancel_wait():
             self.abandon()
@@ -322,28 +244,15 @@ class AgentLoop:
         self._outbox.send(boundary=True)
         self.run = None
         self._reply_call = None
-        self._tools.clear()
+        self.tools.clear()
         self._finished(run)
 
     # -- what a run asks for
-
-    def _prepare(self, call: ToolCall) -> str | None:
-        tool = self._services.tools.get(call.name)
-        if tool is None:
-            return self._services.absent_tools.get(call.name, f"Tool {call.name} not found")
-        return self._services.check_arguments(tool, call.arguments)
-
-    def _one_by_one(self, calls: list[ToolCall]) -> bool:
-        tools = [self._services.tools.get(call.name) for call in calls]
-        return any(tool is not None and not tool.parallel for tool in tools)
 
     def _blank_reply(self, stop: Literal["error", "aborted"], error: str) -> AssistantMessage:
         model = self._setting.model
         api, provider, model_id = (model.api, model.provider, model.id) if model else ("", "", "")
         return AssistantMessage([], api, provider, model_id, Usage(), stop, self._services.now(), error_message=error)
-
-    def _saved_path(self) -> str | None:
-        return self._history.path if self._history.journal.exists_on_disk else None
 
     def _is_current(self, call: int) -> bool:
         return self._reply_call is not None and self._reply_call[0] == call

@@ -95,7 +95,7 @@ class QueueSide:
         elif mail.ticket is not None:
             self._session.outbox.ok(mail.ticket, _queue_data(mail))
         if steers:
-            self._session.loop.let_go("input-needed")
+            self._session.loop.tools.let_go("input-needed")
         self._run_deferred()
 
     def _answered(self, view: QueueView) -> None:

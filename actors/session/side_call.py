@@ -16,9 +16,9 @@ from msgspec import Struct
 
 from actors.base import Address, Child
 from actors.mail import Arm, CancelCall, ModelCallMail, ModelRequest, ReplyEnded, SessionMail, Tick
-from actors.session.loop import Setting
 from actors.session.outbox import Outbox
 from actors.session.services import Services
+from actors.session.setting import Setting
 from protocol.events import SummarizationRetryAttemptStart
 from protocol.messages import AssistantMessage, TextContent, Usage, UserMessage
 from protocol.model import Model, ThinkingLevel

@@ -134,7 +134,7 @@ class TaskSide:
     def messaged(self, mail: AgentMessaged) -> None:
         """What the run waits for goes on without it, so that the model can read it."""
         self._session.notices.add_message(mail.message)
-        self._session.loop.let_go("intercom-coordination")
+        self._session.loop.tools.let_go("intercom-coordination")
 
     # -- transcripts
 
@@ -194,7 +194,7 @@ class TaskSide:
         if self._desk is not None and self._desk[0] == scope:
             desk, self._desk = self._desk[1], None
         if desk is not None:
-            self._session.loop.lose_tasks(desk)
+            self._session.loop.tools.lose_tasks(desk)
         self._agents.clear()
         self._watches.clear()
         for ticket, _ in list(self._open.values()):
@@ -204,7 +204,7 @@ class TaskSide:
         """The session dies: its tasks go with it."""
         for desk in self._desks():
             desk.tell(CloseTasks(alone=True))
-            self._session.loop.lose_tasks(desk)
+            self._session.loop.tools.lose_tasks(desk)
 
     def _desks(self) -> list[Child[TaskDeskMail]]:
         """Those that are there, the current one last."""

@@ -75,7 +75,7 @@ LATER = (
     "tempfile",
     "urllib.parse",
 )
-MOST_MODULES = 130
+MOST_MODULES = 132
 """Of ours; each costs 0.1 ms and what it holds (docs/performance.md). 166 were too many."""
 
 # Generous, since the machines that run this are shared; what is measured and aimed at stands in docs/performance.md.

@@ -121,7 +121,7 @@ class StateRequests(Group):
             history.tree.leaf_id,
             history.tree.name,
             self._system_prompt(),
-            self._session.loop.specs,
+            self._session.loop.tools.specs,
         )
         self._services.export(ticket, plan, self._session.me)
 

@@ -12,10 +12,10 @@ import pytest
 from actors.catalog_view import Defaults
 from actors.mail import Arm, CancelCall, ModelRequest, ReplyEnded, Tick
 from actors.probe import Probe
-from actors.session.loop import Setting
 from actors.session.outbox import Outbox
 from actors.session.retry import RetryPolicy
 from actors.session.services import Services
+from actors.session.setting import Setting
 from actors.session.side_call import SideCall, SideCalls, SideOutcome, SideRequest
 from actors.session.surroundings import Surroundings
 from protocol.events import SummarizationRetryAttemptStart
