@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +13,22 @@ import pytest
 from actors.base import Down
 from actors.mail import (
     CloseTasks,
+    CommandExited,
+    CommandSwept,
     InputTaken,
     KillTask,
     PauseTasks,
     ResumeTasks,
+    ShellTaskPlan,
     TaskAnswer,
+    TaskChanged,
     TasksClosed,
     TasksPaused,
     TasksResumed,
     WaitForTask,
 )
 from actors.probe import Probe
-from actors.task.launch import CONFIRM_S, GENTLE_S, STEP_S
+from actors.task.launch import CONFIRM_S, GENTLE_S, STEP_S, CommandLauncher
 from protocol import tasks as t
 from tests.actors.task.desks import DeskBench, is_alive
 
@@ -182,3 +188,26 @@ def test_a_time_out_ends_a_command_in_the_background(bench: DeskBench) -> None: 
     result = bench.notice().envelope.result
     assert (result.cause, result.output.byte_count) == ("execution-timeout", "0")  # type: ignore[union-attr]
     assert not is_alive(shell)
+
+
+@pytest.mark.parametrize("kind", ["background", "foreground"])
+def test_a_command_that_cannot_start_has_failed_in_either_case_and_is_no_background_task(
+    bench: DeskBench, kind: str
+) -> None:
+    bench.folder = bench.folder / "gone"
+    result = bench.launch("true", kind).of(TaskAnswer).outcome.result
+    told = f"Working directory does not exist: {bench.folder}\nCannot execute bash commands."
+    assert (result.code, result.message) == ("SpawnFailed", told)
+    assert bench.session.of(TaskChanged).notice is None
+
+
+def test_a_command_that_is_stopped_before_it_has_begun_never_runs(tmp_path: Path) -> None:  # 2.5
+    works, task = list[Callable[[], None]](), Probe[Any]()
+    launcher = CommandLauncher(
+        lambda _, work: works.append(work), "/bin/sh", None, lambda _: None, time.monotonic, time.sleep
+    )
+    launcher.start(ShellTaskPlan("touch ran", str(tmp_path), "s", {"PATH": os.environ["PATH"]}, 300), task).stop()
+    while works:
+        works.pop(0)()
+    assert [type(mail) for mail in task.drain()] == [CommandExited, CommandSwept]
+    assert list(tmp_path.iterdir()) == []

@@ -19,6 +19,7 @@ from actors.mail import (
     InputTyped,
     OutputRead,
     ReadOutput,
+    ResizeTerminal,
     ShellTaskPlan,
     StopCommand,
     TaskEnded,
@@ -49,6 +50,7 @@ class Bench:
         self.folder = folder
         self.desk, self.call, self.clock = Probe[Any](), Probe[Any](), Probe[Any]()
         self.asked: list[Any] = []
+        self.has_terminal = True
         self.seconds = 0.0
         ref = t.TaskRef("owner-1", "task-1-0", "attempt-1-0-1", "1")
         plan = ShellTaskPlan("make", "/", "s", {}, 300, pty)
@@ -78,7 +80,8 @@ class Bench:
         self.asked.append(data)
 
     def resize(self, columns: int, rows: int) -> bool:
-        return True
+        self.asked.append((columns, rows))
+        return self.has_terminal
 
     # -- what comes of it
 
@@ -203,3 +206,25 @@ def test_only_a_terminal_that_lives_takes_input(tmp_path: Path, bench: Bench) ->
         InputTyped(TICKET, 2, "InputDeliveryUnknown: operationId=one; acceptedBytes=2")
     ]
     assert terminal.tell(CommandExited(0), typed)[1:] == [InputTyped(TICKET, 0, "TaskTerminal: the task has ended")]
+
+
+def test_only_a_terminal_that_lives_has_a_size(tmp_path: Path, bench: Bench) -> None:  # row 25
+    sized = ResizeTerminal(TICKET, 100, 30)
+    assert bench.tell(sized) == [InputTyped(TICKET, 0, "StdinClosed: the task has no terminal")]
+    terminal = Bench(tmp_path, pty=True)
+    assert terminal.tell(sized) == [InputTyped(TICKET, 0)] and terminal.asked == [(100, 30)]
+    terminal.has_terminal = False
+    over = [InputTyped(TICKET, 0, "TaskTerminal: the task has ended")]
+    assert terminal.tell(sized) == over
+    assert terminal.tell(CommandExited(0), sized)[1:] == over and len(terminal.asked) == 2
+    assert bench.asked == []
+
+
+def test_time_is_counted_up_to_the_end_of_the_command_and_no_longer(bench: Bench) -> None:
+    bench.seconds = 2.5
+    assert bench.read().wall_ms == 2500
+    bench.seconds = 3.0
+    (ended,) = bench.tell(CommandExited(0))
+    bench.seconds = 9.0
+    (reaped,) = bench.tell(CommandSwept())
+    assert ended.view.wall_ms == reaped.view.wall_ms == 3000

@@ -192,6 +192,20 @@ def test_what_cannot_run_is_refused_by_name(bench: Any, arguments: dict[str, Any
     assert not (bench.root / "ran").exists()
 
 
+@pytest.mark.parametrize("pty", [False, True])
+def test_where_nobody_owns_tasks_a_background_is_refused_before_a_shell_is_looked_for(bench: Any, pty: bool) -> None:
+    bench.context.shell_path = "/no/shell"
+    asked = {"command": "touch ran", "wait": {"kind": "background"}, "pty": pty}
+    assert bench.fault("bash", **asked) == "Background bash observation requires a supported task owner"
+    assert bench.fault("bash", action="wait", id="t") == "Shell task wait requires a supported task owner"
+    assert bench.updates == [] and not (bench.root / "ran").exists()
+
+
+def test_where_nobody_owns_tasks_a_foreground_waits_for_the_end_whatever_its_budget(bench: Any) -> None:  # contract
+    wait = {"kind": "foreground", "budgetMs": 0}
+    assert bench.text("bash", command="sleep 0.1; echo done", wait=wait) == "done\n"
+
+
 def test_cwd_prefix_and_shell_are_used(bench: Any) -> None:
     (bench.root / "sub").mkdir()
     bench.context.shell_prefix = "x=from-prefix"
