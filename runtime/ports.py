@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from actors.mail import Remains, Ticket
     from actors.model.stream import StreamOpener
     from actors.model.transport import Transport
+    from actors.session.compaction_files import CompactionFiles
     from actors.session.exporting import ExportPlan
     from actors.session.target import Target
     from actors.shell.launch import ProcessLauncher
@@ -176,6 +177,11 @@ class Ports:
         from runtime.memory import give_back
 
         CompactionWorker(self._pump, give_back).start(job, task, session)
+
+    def compaction_files(self) -> CompactionFiles:
+        from actors.session.compaction_files import DiskFiles
+
+        return DiskFiles(now_ms, STAMPS.uuid7)
 
 
 class LazyTransport:

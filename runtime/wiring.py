@@ -50,7 +50,6 @@ from actors.mail import (
 )
 from actors.preferences import Preferences
 from actors.session.actor import Session
-from actors.session.compaction_files import DiskFiles
 from actors.session.desk.actor import SessionDesk
 from actors.session.desk.door_side import DOOR
 from actors.session.file import OpenedSession
@@ -208,7 +207,7 @@ class House:
             complain=self._complain,
             reread=self._ports.reread,
             work=self._ports.work,
-            compaction_files=DiskFiles(now_ms, STAMPS.uuid7),
+            compaction_files=self._ports.compaction_files,
             defaults=start_defaults(settings),
             name=self._startup.options.name,
             pi_compat=self._startup.options.rpc_compat == "pi",

@@ -152,4 +152,4 @@ class CompactionRun:
     def _place(self) -> Place:
         history = self._session.history
         path = history.path if history.journal.exists_on_disk else None
-        return Place(self._session.services.compaction_files, path)
+        return Place(self._session.services.compaction_files(), path)

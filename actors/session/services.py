@@ -88,7 +88,7 @@ class Services(Struct, frozen=True):
     complain: Callable[[str], None]
     reread: Callable[[Ticket, OpenedSession, Address[SessionMail]], None]
     work: Callable[[int, Callable[[], Any], Address[SessionMail]], None]
-    compaction_files: CompactionFiles
+    compaction_files: Callable[[], CompactionFiles]
     defaults: Defaults = Defaults()
     name: str | None = None
     pi_compat: bool = False

@@ -161,6 +161,7 @@ class Wired(Premises):
         return self.scheduler.start(visitor, f"visitor-{number}", door, number)
 
     def _services(self, shared: Shared, desk: Address[SessionDeskMail]) -> Services:
+        compaction_files = CompactionFiles(self.chances)
         return Services(
             writer=shared.writer,
             shells=shared.shells,
@@ -186,7 +187,7 @@ class Wired(Premises):
                 ticket, partial(self.disk.reread, opened), session
             ),
             work=self._ports.work,
-            compaction_files=CompactionFiles(self.chances),
+            compaction_files=lambda: compaction_files,
             pi_compat=self.pi_compat,
         )
 

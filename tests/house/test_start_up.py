@@ -39,6 +39,7 @@ LATER = (
     "actors.model.dialects",
     "actors.model.stream",
     "actors.session.compaction.boundary",
+    "actors.session.compaction_files",
     "actors.session.compaction_run",
     "actors.session.compaction_work",
     "actors.session.branch_summary",
@@ -75,7 +76,7 @@ LATER = (
     "tempfile",
     "urllib.parse",
 )
-MOST_MODULES = 132
+MOST_MODULES = 131
 """Of ours; each costs 0.1 ms and what it holds (docs/performance.md). 166 were too many."""
 
 # Generous, since the machines that run this are shared; what is measured and aimed at stands in docs/performance.md.

@@ -162,7 +162,7 @@ def test_a_backup_that_cannot_be_made_is_one_line_for_stderr(bench: Bench) -> No
         def keep_answer(self, session_path: str, category: str, facts: Any) -> None:
             return None
 
-    serve(bench, compaction_files=Full())
+    serve(bench, compaction_files=Full)
     bench.send("compact")
     plan(bench)
     assert "backupPath" not in ended(bench)["result"]

@@ -187,7 +187,7 @@ class Bench:
             complain=self.complaints.append,
             reread=Rereader(self._pump, self.stamps.uuid4).start,
             work=lambda job, task, session: session.tell(worked(job, task)),
-            compaction_files=DiskFiles(lambda: 1767225600000, self.stamps.uuid7),
+            compaction_files=lambda: DiskFiles(lambda: 1767225600000, self.stamps.uuid7),
         )
 
     def _pump(self, name: str, work: Callable[[], None]) -> None:

@@ -71,7 +71,7 @@ class Bench:
             complain=nothing,
             reread=nothing,
             work=nothing,
-            compaction_files=Probe(),
+            compaction_files=Probe,
         )
         self.setting = Setting(services)
         self.outbox = Outbox(self.writer)

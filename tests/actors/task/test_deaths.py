@@ -178,7 +178,7 @@ class World:
             complain=lambda line: None,
             reread=lambda ticket, opened, session: None,
             work=lambda job, task, session: None,
-            compaction_files=nobody,  # type: ignore[arg-type]
+            compaction_files=lambda: nobody,  # type: ignore[arg-type, return-value]
         )
         modes: Any = {"steering": "all", "followUp": "all"}
         self.child = self._start(Session(0, opened, services, modes), "session", owner, 0)
