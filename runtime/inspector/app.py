@@ -81,6 +81,15 @@ class InspectorApp(App[int]):
         else:
             self.push_screen(PickerPage(self._what))
 
+    def on_unmount(self) -> None:
+        """Whichever way it ends, while there is a loop to close the connection in."""
+        self._let_go()
+
+    def _let_go(self) -> None:
+        if self.inspection is not None:
+            self.inspection.close()
+            self.inspection = None
+
     def _fatal_error(self) -> None:
         """No traceback in anybody's terminal."""
         self.failure = self._exception
@@ -98,9 +107,8 @@ class InspectorApp(App[int]):
             self.exit(0)
             return
         self.pop_screen()
-        if isinstance(page, ListPage) and self.inspection is not None:
-            self.inspection.close()
-            self.inspection = None
+        if isinstance(page, ListPage):
+            self._let_go()
         elif self.inspection is not None and not isinstance(self.screen, TaskPage):
             self.inspection.unwatch()
         self.redraw()

@@ -68,7 +68,7 @@ class ScriptedDoor:
         self.asked: list[Record] = []
         self.answer: Callable[[Record], Record | None] = lambda _: None
         self.greeting: bytes | None = None
-        self.visits = 0
+        self.visits = self.left = 0
         self._changed = threading.Condition()
         self._peers: list[socket.socket] = []
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -128,6 +128,11 @@ class ScriptedDoor:
                 assert self._changed.wait(deadline - time.monotonic()), f"{len(found())} of {times} {kind}"
             return found()
 
+    def wait_until_left(self, times: int) -> None:
+        """Until so many connections have ended."""
+        with self._changed:
+            assert self._changed.wait_for(lambda: self.left >= times, DEADLINE_S), f"{self.left} of {times} have left"
+
     def _accept(self) -> None:
         while True:
             try:
@@ -148,7 +153,10 @@ class ScriptedDoor:
                 for line in lines:
                     self._take(peer, json.loads(line))
             except OSError:
-                return
+                pass
+        with self._changed:
+            self.left += 1
+            self._changed.notify_all()
 
     def _take(self, peer: socket.socket, request: Record) -> None:
         response = self.answer(request)

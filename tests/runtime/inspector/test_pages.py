@@ -49,6 +49,20 @@ def test_the_list_shows_groups_facts_and_controls_and_escape_leaves(door: Script
     assert inspect(door, work).return_code == 0
 
 
+@pytest.mark.parametrize("keys", [("escape",), ("ctrl+c",), ("enter", "ctrl+c"), ("x", "ctrl+c"), ()])
+def test_whoever_leaves_lets_go_of_the_connection(door: ScriptedDoor, keys: tuple[str, ...]) -> None:
+    """And not only when the memory of the program is cleared away, or the process ends."""
+    door.put(task("t1", title="make"))
+
+    async def work(screen: Screen) -> None:
+        await screen.shows("make")
+        await screen.press(*keys)
+
+    app = inspect(door, work)
+    door.wait_until_left(door.visits)
+    assert app.inspection is None
+
+
 def test_what_arrives_does_not_move_the_selection(many: ScriptedDoor) -> None:
     async def work(screen: Screen) -> None:
         await screen.shows("Agents 30")
