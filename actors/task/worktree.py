@@ -19,7 +19,7 @@ from actors.task.checkout import TREE, Changes, CheckoutPlan, WorktreeRoot
 from actors.task.git import Git, GitFailed
 from actors.task.housekeeping import ARTIFACTS_S
 from actors.task.unheld import RULES, excludes, unheld, unhide
-from actors.task.worktree_hook import Hook, run_hook
+from actors.task.worktree_hook import Halt, Hook, run_hook
 from actors.task.worktree_record import loose_commits, made_since, named, record_of, references, remove_tree
 from actors.tool.table import ToolFailure
 
@@ -61,8 +61,9 @@ class Worktrees:
             raise ToolFailure(NOT_CLEAN)
         return WorktreeRoot(top, base, cwd, prefix, self._home, ignored)
 
-    def open(self, plan: CheckoutPlan) -> Checkout:
-        """Makes the worktree. Raises `OSError`, `GitFailed` or `HookFailed`, and then there is none."""
+    def open(self, plan: CheckoutPlan, halt: Halt) -> Checkout:
+        """Makes the worktree. Raises `OSError`, `GitFailed` or `HookFailed`, and then there is none. `halt` ends the
+        hook."""
         self._prune()
         self._forget_patches()
         os.makedirs(self._home, mode=0o700, exist_ok=True)
@@ -76,7 +77,7 @@ class Worktrees:
             checkout.references = references(self._git, root.repository)
             os.makedirs(plan.cwd, exist_ok=True)
             if self._hook is not None:
-                checkout.ignored = run_hook(self._hook, plan, self._git.inherited)
+                checkout.ignored = run_hook(self._hook, plan, self._git.inherited, halt)
         except BaseException:
             checkout.remove()
             raise

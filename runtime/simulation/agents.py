@@ -117,6 +117,9 @@ class SimulatedChildFiles:
     def open(self, plan: AgentPlan, to: Address[SubagentMail]) -> None:
         self._scheduler.add_pump(Once(lambda: to.tell(self._opened(plan))), "child-pump")
 
+    def abandon(self) -> None:
+        """It is opened all the same: a child that is ready too late."""
+
     def keep(self, plan: AgentPlan, text: str, facts: dict[str, Any], checkout: Any, to: Address[SubagentMail]) -> None:
         """`checkout` is one of the simulated disk."""
 

@@ -179,6 +179,32 @@ def test_a_hook_of_the_settings_prepares_each_worktree_or_the_agent_does_not_beg
     assert is_clean(repository)
 
 
+@pytest.mark.parametrize("stop", ["cancel_task", "abort", "new_session", "the end"])
+def test_a_hook_ends_with_whatever_stops_its_agent(
+    agent: Start, server: ModelServer, repository: Any, stop: str
+) -> None:
+    hook = repository.path / "prepare"
+    hook.write_text("#!/bin/sh\nexec sleep 357\n")
+    hook.chmod(0o755)
+    repository.write_settings({"subagents": {"worktreeHook": "~/prepare", "worktreeHookTimeoutMs": "10m"}})
+    wait = {"kind": "foreground", "budgetMs": 600_000}
+    server.default = parent_and(lambda _: text("done"), launch(agent="scout", task="x", worktree=True, wait=wait))
+    with agent() as a:
+        a.request("set_task_subscription", enabled=True)
+        a.send("prompt", message="go")
+        alive(a, "sleep 357")
+        if stop == "cancel_task":
+            update = a.wait(lambda record: record["type"] == "task_update")
+            a.request(stop, taskId=update["task"]["ref"]["taskId"])
+            assert told(result(a))["observation"]["result"] == {"kind": "cancelled", "cause": "user"}
+        elif stop != "the end":
+            assert a.request(stop)["success"]
+        if stop != "the end":
+            assert a.orphans("sleep 357", deadline=5) == []
+            becomes_clean(repository)
+    assert is_clean(repository)
+
+
 def test_instructions_of_the_project_count_in_its_worktrees_if_it_is_trusted(
     agent: Start, server: ModelServer, repository: Any
 ) -> None:

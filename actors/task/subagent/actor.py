@@ -96,7 +96,7 @@ class Subagent(Actor[SubagentMail]):
                 self._begin_child(mail)
             case ChildRefused(error):
                 self._child.refused()
-                self._end(TaskFailed("SpawnFailed", error))
+                self._end(None if self._is_stopping else TaskFailed("SpawnFailed", error))
             case ArtifactsWritten():
                 self._ending.tell_outcome(mail)
             case ContactParent():
@@ -173,7 +173,9 @@ class Subagent(Actor[SubagentMail]):
     def _stop(self) -> None:
         if not self._is_stopping:
             self._is_stopping = True
-            if not self._child.is_opening:
+            if self._child.is_opening:
+                self._files.abandon()
+            else:
                 self._end(None)
 
     def _close_child(self) -> None:

@@ -23,7 +23,7 @@ from actors.task.fork import fork_lines
 from actors.task.git import GitFailed
 from actors.task.housekeeping import clean_artifacts
 from actors.task.worktree import Checkout, Worktrees
-from actors.task.worktree_hook import HookFailed
+from actors.task.worktree_hook import Halt, HookFailed
 from protocol.codec import encode
 from protocol.entry_head import read_entry
 
@@ -31,8 +31,8 @@ FOLDER, ARTIFACTS = "subagents", "subagent-artifacts"
 
 
 class ChildFiles:
-    """`surroundings` reads what a child is told besides its task; `worktrees` makes the one that it works in, if it is
-    to have one."""
+    """Those of one child. `surroundings` reads what it is told besides its task; `worktrees` makes the one that it
+    works in, if it is to have one."""
 
     def __init__(
         self,
@@ -45,6 +45,7 @@ class ChildFiles:
         self._stamps = stamps
         self._surroundings = surroundings
         self._worktrees = worktrees
+        self._halt = Halt()
 
     def open(self, plan: AgentPlan, to: Address[SubagentMail]) -> None:
         """Ends with `ChildOpened` or `ChildRefused`; what is kept of earlier ones is looked through after that."""
@@ -56,6 +57,10 @@ class ChildFiles:
 
         self._start_pump("subagent-open", work)
 
+    def abandon(self) -> None:
+        """Nobody wants it any more: opening it ends soon, as ever with `ChildOpened` or `ChildRefused`."""
+        self._halt.call()
+
     def keep(
         self, plan: AgentPlan, text: str, facts: dict[str, Any], checkout: Checkout | None, to: Address[SubagentMail]
     ) -> None:
@@ -66,7 +71,7 @@ class ChildFiles:
         checkout = None
         try:
             if plan.checkout is not None:
-                checkout = self._worktrees.open(plan.checkout)
+                checkout = self._worktrees.open(plan.checkout, self._halt)
             surroundings = self._surroundings(plan)
             kept = (_write(_artifact(plan, "input.md"), task_text(plan)),) if plan.artifacts else ()
             return ChildOpened(self._session(plan), surroundings, kept, checkout)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from actors.session.journal import lock
 from actors.task.checkout import CheckoutPlan
 from actors.task.git import Git, GitFailed
 from actors.task.worktree import LOCK, NO_REPOSITORY, NOT_CLEAN, SETTLING_S, Checkout, Worktrees
-from actors.task.worktree_hook import Hook, HookFailed
+from actors.task.worktree_hook import LIMIT_BYTES, Halt, Hook, HookFailed
 from actors.tool.table import ToolFailure
 
 
@@ -31,6 +33,7 @@ class Repo:
         self.git("init", "--quiet")
         self.commit()
         self.worktrees = self.seen_at(SETTLING_S * 1000)
+        self.halt = Halt()
 
     def seen_at(self, ahead: float) -> Worktrees:
         return Worktrees(str(self.home), Git(self.environ), lambda: os.stat(self.top).st_mtime + ahead)
@@ -56,7 +59,7 @@ class Repo:
     def open(self, index: int = 0, of: Path | None = None) -> tuple[Checkout, Path]:
         root = self.worktrees.root(str(of or self.top))
         plan = CheckoutPlan(root, os.path.join(root.home, f"0123abcd-{index}"))
-        return self.worktrees.open(plan), Path(plan.cwd)
+        return self.worktrees.open(plan, self.halt), Path(plan.cwd)
 
     def is_clean(self) -> bool:
         """As if there had never been a worktree."""
@@ -183,7 +186,7 @@ def test_one_that_is_taken_or_cannot_be_made_leaves_nothing(repo: Repo) -> None:
     root = repo.worktrees.root(str(repo.top))
     (repo.top / ".git" / "worktrees").write_text("in the way")
     with pytest.raises(GitFailed, match="git worktree: "):
-        repo.worktrees.open(CheckoutPlan(root, os.path.join(root.home, "0123abcd-7")))
+        repo.worktrees.open(CheckoutPlan(root, os.path.join(root.home, "0123abcd-7")), repo.halt)
     assert os.listdir(repo.home) == []
 
 
@@ -298,6 +301,8 @@ def test_a_hook_prepares_the_worktree_and_what_it_brings_is_no_change(repo: Repo
         ("""echo '{"ignore": ["/x"]}'""", "ignore must be an array of paths in the worktree"),
         ("""echo '{"ignore": "x"}'""", "ignore must be an array of paths in the worktree"),
         ("sleep 349 & wait", "it did not end within 0.3 seconds"),
+        ("yes", f"it printed more than {LIMIT_BYTES} bytes"),
+        ("yes >&2", f"it printed more than {LIMIT_BYTES} bytes"),
     ],
 )
 def test_a_worktree_that_a_hook_cannot_prepare_is_not_used(repo: Repo, script: str, told: str) -> None:
@@ -306,6 +311,27 @@ def test_a_worktree_that_a_hook_cannot_prepare_is_not_used(repo: Repo, script: s
         repo.open()
     assert str(failed.value) == f"worktree hook .git/prepare: {told}"
     assert repo.is_clean() and os.listdir(repo.home) == []
+
+
+@pytest.mark.parametrize("script", ["sleep 349", "trap '' TERM; sleep 349 & wait", "setsid sleep 349 & wait"])
+def test_a_hook_ends_when_nobody_wants_its_worktree_any_more(repo: Repo, tmp_path: Path, script: str) -> None:
+    started = tmp_path / "started"
+    os.mkfifo(started)
+    repo.worktrees = hooked(repo, f"echo $$ > {started}; {script}")
+    stopper = threading.Thread(target=lambda: (started.read_text(), repo.halt.call()))
+    stopper.start()
+    with pytest.raises(HookFailed, match="it was stopped"):
+        repo.open()
+    stopper.join()
+    assert repo.is_clean() and os.listdir(repo.home) == []
+
+
+def test_a_hook_is_over_when_it_has_ended_whatever_it_has_left(repo: Repo, tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    repo.worktrees = hooked(repo, f"sleep 349 & echo $! > {pid}; echo '{{}}'")
+    checkout, _ = repo.open()
+    os.kill(int(pid.read_text()), signal.SIGKILL)  # it was there
+    checkout.remove()
 
 
 def test_a_hook_that_is_not_there_is_told(repo: Repo) -> None:

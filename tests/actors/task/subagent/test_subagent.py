@@ -81,6 +81,7 @@ class Bench:
         self.opened = new_session(STAMPS, "/project", None)
         self.kept: list[tuple[str, Any]] = []
         self.checkouts: list[Any] = []
+        self.abandoned = 0
         self.agent = Subagent(
             TaskRef("o", "t", "a", "g"), plan(**fields), self.desk, self.clock, self, self._start, lambda: 0.0
         )
@@ -89,6 +90,9 @@ class Bench:
 
     def open(self, plan: AgentPlan, to: Any) -> None:
         assert to is self.me
+
+    def abandon(self) -> None:
+        self.abandoned += 1
 
     def keep(self, plan: AgentPlan, text: str, facts: dict[str, Any], checkout: Any, to: Any) -> None:
         self.kept.append((text, facts["result"]))
@@ -200,10 +204,17 @@ def test_a_worktree_of_a_child_that_was_stopped_before_it_began_is_put_away() ->
 
 def test_a_stop_before_the_child_has_begun_never_starts_it() -> None:
     bench = Bench(artifacts=False)
-    assert bench.tell(StopAgent()) == []
+    assert bench.tell(StopAgent(), StopAgent()) == []
+    assert bench.abandoned == 1
     told = bench.tell(ChildOpened(bench.opened, Surroundings(lambda *_: "")))
     assert [type(mail) for mail in told] == [TaskReaped]
     assert bench.child.drain() == []
+
+
+def test_a_stop_ends_what_prepares_the_child_and_that_is_no_failure() -> None:
+    bench = Bench(artifacts=False)
+    bench.tell(StopAgent())
+    assert [type(mail) for mail in bench.tell(ChildRefused("worktree hook x: it was stopped"))] == [TaskReaped]
 
 
 def test_a_child_that_cannot_be_opened_has_failed_to_start_and_leaves_nothing() -> None:
