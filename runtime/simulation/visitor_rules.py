@@ -152,8 +152,8 @@ def _told(trace: list[tuple[str, str, Any]]) -> dict[tuple[str, str], list[bytes
 
 class _Listening:
     """Who listens to which session, by the mail that sessions read: `now`, at the end. `owed` are the lines that each
-    has to be told, `records` the last of each task in them; what changed between two visits nobody is told. `asked` is
-    the session that got a command."""
+    has to be told, `records` the last of each task in them; what changed while it did not listen nobody is told.
+    `asked` is the session that got a command."""
 
     def __init__(self, trace: list[tuple[str, str, Any]]) -> None:
         self.owed: dict[tuple[str, str], list[bytes]] = {}
@@ -194,7 +194,7 @@ class _Listening:
 
     def _listen(self, session: str, number: int, updates: bool) -> None:
         key = (session, f"visitor-{number}")
-        if key not in self.now:
+        if not self.now.get(key):
             self.records[key] = {}
         self.now[key] = updates
         self.owed.setdefault(key, [])
