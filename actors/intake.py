@@ -20,7 +20,6 @@ from actors.mail import (
     Commands,
     ImagesFitted,
     InputEnded,
-    InputEnding,
     IntakeMail,
     NoMoreCommands,
     Replace,
@@ -99,7 +98,6 @@ class Intake(Actor[IntakeMail]):
         self._begun: StdinBytes | None = None
         self._input_over = False
         self._told_end = False
-        self._told_ending = False
 
     def receive(self, mail: IntakeMail) -> None:
         match mail:
@@ -294,15 +292,13 @@ class Intake(Actor[IntakeMail]):
 
     def _tell_end(self) -> None:
         """Root hears of the end of input once the held lane has run empty, so that what was sent before is answered.
-        Until then it watches the time: the lane stands still while nobody reads stdout."""
+        Until then it watches the time, which the stdin pump has told it to: the lane stands still while nobody reads
+        stdout."""
         if self._told_end or not self._input_over:
             return
         if not (self._lines or self._held or self._lane_holder):
             self._told_end = True
             self._root.tell(InputEnded())
-        elif not self._told_ending:
-            self._told_ending = True
-            self._root.tell(InputEnding())
 
 
 def _is_short_move(command: Command | Rejected) -> bool:

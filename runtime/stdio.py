@@ -17,7 +17,7 @@ from queue import Empty, SimpleQueue
 from typing import NoReturn
 
 from actors.base import Address, StartPump
-from actors.mail import IntakeMail, StdinBytes, StdinEnded
+from actors.mail import InputEnding, IntakeMail, RootMail, StdinBytes, StdinEnded
 from actors.pump import Window
 
 READ_BYTES = 64 * 1024
@@ -95,12 +95,15 @@ class StdoutSink:
         select.select([], [self._fd], [], None if reason != errno.ENOBUFS else 0.01)
 
 
-def read_stdin(intake: Address[IntakeMail]) -> None:
-    """The pump of stdin. One mail for each read; Intake's ack lets the next one through."""
+def read_stdin(intake: Address[IntakeMail], root: Address[RootMail] | None = None) -> None:
+    """The pump of stdin. One mail for each read; Intake's ack lets the next one through. Where the end of stdin ends
+    the process, `root` hears of it from here: Intake may stand behind a handler that hangs, and the time has to run."""
     window = Window()
     while data := _read(0):
         ack = window.admit(len(data))
         intake.tell(StdinBytes(data, ack))
+    if root is not None:
+        root.tell(InputEnding())
     intake.tell(StdinEnded())
 
 

@@ -156,7 +156,8 @@ class House:
         catalog_actor.connect(desk)
         desk.tell(OpenFirst())
         is_read = self._one_shot is None or self._one_shot.reads_stdin
-        self._pump("stdin", lambda: read_stdin(intake) if is_read else leave_stdin(intake))
+        ends = root if self._one_shot is None else None
+        self._pump("stdin", lambda: read_stdin(intake, ends) if is_read else leave_stdin(intake))
 
     def _start_one_shot(self, plan: OneShotPlan, root: Child[RootMail]) -> Child[OneShotMail]:
         from actors.oneshot import OneShot

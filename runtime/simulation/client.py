@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from actors.base import Address
-from actors.mail import IntakeMail, RootMail, SignalReceived, StdinBytes, StdinEnded
+from actors.mail import InputEnding, IntakeMail, RootMail, SignalReceived, StdinBytes, StdinEnded
 from actors.pump import Ack
 from protocol.entry_head import read_entry
 from runtime.simulation.course import Course
@@ -77,6 +77,7 @@ class Client(Pump):
             self._write(pending[:-1] if by_eof and not pending.endswith(b"\n\n") and pending != b"\n" else pending)
             yield True
         if by_eof:
+            self._root.tell(InputEnding())
             self._intake.tell(StdinEnded())
         else:
             self._signal_when(len(self.sent) + self._course.after_lines)

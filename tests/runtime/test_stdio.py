@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from actors.mail import StdinBytes, StdinEnded
+from actors.mail import InputEnding, StdinBytes, StdinEnded
 from actors.probe import Probe
 from actors.pump import WINDOW_MESSAGES
 from runtime.stdio import LOST, MOST_UNWRITTEN, Complaints, StdoutSink, plain, read_stdin
@@ -147,6 +147,15 @@ def test_no_more_is_read_than_intake_has_acked(stdin: Pipe) -> None:
     ack.settle()
     assert intake.next().data == b"y"
     end(stdin, intake)
+
+
+def test_root_hears_of_the_end_from_the_pump_whoever_hangs(stdin: Pipe) -> None:
+    """Intake may stand behind a handler that never returns: then nobody else would let the time of the end run."""
+    intake, root = Probe[Any](), Probe[Any]()
+    threading.Thread(target=read_stdin, args=(intake, root), daemon=True).start()
+    os.write(stdin.write, b"unread")
+    os.close(stdin.write)
+    assert root.next() == InputEnding()
 
 
 def run(code: str, **streams: Any) -> subprocess.CompletedProcess[bytes]:
