@@ -349,6 +349,23 @@ def test_a_notice_that_a_crash_cut_off_comes_exactly_once(agent: Start, server: 
     assert len(completions(home)) == 3
 
 
+def test_ids_of_an_earlier_process_are_unknown_and_never_come_again(agent: Start, server: ModelServer) -> None:
+    ids = []
+    for flags in ((), ("--continue",)):
+        server.script(shell("true", wait=AT_ONCE), text("started"), text("noticed"))
+        with agent(*flags) as a:
+            for earlier in ids:
+                assert a.request("get_task", taskId=earlier)["error"] == "UnknownTask: UnknownTask"
+            a.prompt("go")
+            ids.append(task_of(result(a)))
+            notice(a)
+            assert [task["ref"]["taskId"] for task in a.request("get_tasks")["data"]["tasks"]] == ids[-1:]
+            for earlier in ids[:-1]:
+                for command in ("get_task", "wait_task", "cancel_task"):
+                    assert a.request(command, taskId=earlier)["error"] == "UnknownTask: UnknownTask"
+    assert len(set(ids)) == 2
+
+
 def test_a_notice_that_was_said_before_the_crash_is_only_acknowledged(
     agent: Start, server: ModelServer, home: Any
 ) -> None:
