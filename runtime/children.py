@@ -7,6 +7,7 @@ whose it is.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -23,6 +24,7 @@ def mark_children() -> None:
 
 def kill_descendants() -> None:
     """SIGKILL to all processes that descend from this one or carry its mark, and to what they fork meanwhile."""
+    _make_room()
     from actors.shell.group import descendants
 
     seen: set[int] = set()
@@ -38,6 +40,19 @@ def kill_descendants() -> None:
         seen |= fresh
 
 
+def _make_room() -> None:
+    """The look needs a descriptor, and there may be none left: stdin's is free now, and the limit may be as high as the
+    system lets it."""
+    with contextlib.suppress(OSError):
+        os.close(0)
+    if sys.platform != "win32":
+        import resource
+
+        with contextlib.suppress(OSError, ValueError):
+            hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
 def _marked(mark: str | None) -> list[int]:
     """The pids whose environment has our mark, ours excepted."""
     if mark is None:
@@ -45,7 +60,10 @@ def _marked(mark: str | None) -> list[int]:
     if not os.path.isdir("/proc/self"):
         return _marked_without_proc(mark)
     wanted = f"{MARK}={mark}".encode()
-    pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    try:
+        pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:
+        return []
     return [pid for pid in pids if pid != os.getpid() and wanted in _environment(pid).split(b"\0")]
 
 

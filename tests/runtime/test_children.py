@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import psutil
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -35,8 +36,21 @@ class Watched:
         return ended
 
 
-def swept(command: str) -> list[Watched]:
-    """What was below a program that started a shell command and swept; the command prints the pids of interest."""
+USE_UP = """
+        import resource
+        resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))
+        taken = []
+        try:
+            while True:
+                taken.append(os.open(os.devnull, os.O_RDONLY))
+        except OSError:
+            pass
+"""
+
+
+def swept(command: str, before: str = "") -> list[Watched]:
+    """What was below a program that started a shell command, did what `before` says, and swept; the command prints the
+    pids of interest."""
     code = f"""
         import os, subprocess, sys
         from runtime.children import kill_descendants, mark_children
@@ -46,6 +60,7 @@ def swept(command: str) -> list[Watched]:
         sys.stdout.write(b"".join(pids).decode())
         sys.stdout.flush()
         sys.stdin.readline()
+        {before}
         kill_descendants()
         sys.exit(7)
         """
@@ -72,6 +87,12 @@ def test_children_and_grandchildren_that_ignore_term_are_killed() -> None:
 def test_a_process_that_moved_into_a_session_of_its_own_is_killed_too(needs: Callable[..., None]) -> None:
     needs("setsid")
     assert_gone(swept("(setsid sh -c 'echo $$; sleep 600' &) ; echo $$; sleep 600"))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no such limit")
+def test_without_a_descriptor_left_they_are_killed_all_the_same(needs: Callable[..., None]) -> None:
+    needs("setsid")
+    assert_gone(swept("(setsid sh -c 'echo $$; sleep 600' &) ; echo $$; sleep 600", USE_UP))
 
 
 def test_a_process_of_nobody_below_us_is_left_alone() -> None:

@@ -71,7 +71,7 @@ class SessionDesk(Actor[SessionDeskMail]):
     def connect(self, intake: Address[IntakeMail], shells: Address[ShellDeskMail]) -> None:
         """Called by the wiring before the first mail."""
         open_target, complain, me = self._open_target, self._complain, self.me
-        self._door = DoorSide(self._start_door, me)
+        self._door = DoorSide(self._start_door, complain, me)
         self._live = LiveSessions(self._modes, self._start_session, intake, self._door, complain, me)
         self._replacing = Replacing(self._live, self._writer, open_target, me)
         self._deaths = Deaths(self._live, self._replacing, self._root, shells, open_target, self._now, complain, me)

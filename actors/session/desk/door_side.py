@@ -20,8 +20,11 @@ StartDoor = Callable[[Address[SessionDeskMail]], Child[DoorMail]]
 class DoorSide:
     """Without `start_door` no inspector can come."""
 
-    def __init__(self, start_door: StartDoor | None, me: Address[SessionDeskMail]) -> None:
+    def __init__(
+        self, start_door: StartDoor | None, complain: Callable[[str], None], me: Address[SessionDeskMail]
+    ) -> None:
         self._start_door = start_door
+        self._complain = complain
         self._me = me
         self._door: Child[DoorMail] | None = None
         self._is_shutting = False
@@ -31,7 +34,10 @@ class DoorSide:
         if self._start_door is None:
             return
         start_door, self._start_door = self._start_door, None
-        self._door = start_door(self._me)
+        try:
+            self._door = start_door(self._me)
+        except OSError as error:  # its modules are loaded now, and there may be no descriptor left
+            self._complain(f"no inspector can connect: {error}")
         if current is not None:
             self.show(current)
 

@@ -86,6 +86,7 @@ class Bench:
         )
         self.door: Probe[Any] = Probe()
         self.doors = 0
+        self.no_door: OSError | None = None
         self.desk.me = Probe()
         self.desk.connect(self.intake, self.shells)
         self.tell(OpenFirst())
@@ -97,6 +98,8 @@ class Bench:
 
     def _open_door(self, _: Any) -> Probe[Any]:
         self.doors += 1
+        if self.no_door is not None:
+            raise self.no_door
         return self.door
 
     def new(self) -> OpenedSession:
@@ -527,6 +530,14 @@ def test_the_door_is_opened_once_with_the_first_task_of_any_session(bench: Bench
     bench.tell(TasksBegun())
     assert bench.doors == 1
     assert bench.door.drain() == [ShowSession(bench.sessions[1])]
+
+
+def test_a_door_that_cannot_be_made_is_told_and_costs_nothing_else(bench: Bench) -> None:
+    bench.no_door = OSError(24, "Too many open files", "door.py")
+    bench.tell(TasksBegun())
+    bench.tell(TasksBegun())
+    assert bench.complaints == ["no inspector can connect: [Errno 24] Too many open files: 'door.py'"]
+    assert bench.door.drain() == []
 
 
 def test_the_door_hears_of_each_session_that_becomes_current_and_of_each_that_has_ended(bench: Bench) -> None:
