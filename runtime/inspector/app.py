@@ -50,6 +50,7 @@ class InspectorApp(App[int]):
         self.home = home
         self.inspection: Inspection | None = None
         self.flash: Line | None = None
+        self.trouble: Line | None = None
         self.failure: Exception | None = None
         self._is_drawing = False
 
@@ -155,9 +156,10 @@ class InspectorApp(App[int]):
         async def guarded() -> None:
             try:
                 await work
-            except (LinkLost, NotSent, Refused, BadRecord) as error:
-                if not isinstance(error, LinkLost) or self._is_live:  # else the notice says so
-                    self.tell(str(error), "bad")
+            except NotSent as error:
+                self.tell(str(error), "bad")
+            except (LinkLost, Refused, BadRecord) as error:
+                self.trouble = _line(str(error), "bad")
             else:
                 if done:
                     self.tell(done, "good")
@@ -167,7 +169,7 @@ class InspectorApp(App[int]):
 
     def tell(self, text: str, style: str) -> None:
         """Stands above the controls until the next key."""
-        self.flash = ((f" {one_line(text)}", style),)
+        self.flash = _line(text, style)
         self.redraw()
 
     def redraw(self) -> None:
@@ -198,3 +200,7 @@ class InspectorApp(App[int]):
     def _page(self) -> Screen[Any] | None:
         """The page that is open; None once the application is leaving, when timers may still ring."""
         return self.screen_stack[-1] if self.screen_stack else None
+
+
+def _line(text: str, style: str) -> Line:
+    return ((f" {one_line(text)}", style),)

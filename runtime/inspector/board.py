@@ -44,6 +44,11 @@ class Board:
     def is_live(self) -> bool:
         return self.state == "live"
 
+    @property
+    def is_over(self) -> bool:
+        """Nothing is heard any more, unless somebody asks for another look."""
+        return self.state in ("lost", "ended", "replaced")
+
     def task(self, task_id: str) -> TaskRecord | None:
         seen = self._tasks.get(task_id)
         return seen.record if seen else None

@@ -47,7 +47,8 @@ class DetailPage(TaskPage):
         return [*about, *([()] if self.size.height >= LOW else []), *rows]
 
     def controls(self) -> list[Control]:
-        return [("↑↓", "select"), ("Enter", "choose"), self.page_control(), *self.stop_control(), self.back_control()]
+        others = [*self.stop_control(), *self.again_control(), self.back_control()]
+        return [("↑↓", "select"), ("Enter", "choose"), self.page_control(), *others]
 
     def show_body(self, pane: Pane, width: int) -> None:
         pane.show(body(self.record, self.watched.detail, self.watched.transcript, width))

@@ -86,7 +86,7 @@ class ListPage(Page):
         offered = [("↑↓", "select"), ("Enter", "open")] if record is not None else []
         if record is not None and self.inspection.can_stop(record):
             offered.append((app.keys.name("stop"), "stop"))
-        if board.state in ("lost", "ended", "replaced"):
+        if board.is_over:
             offered.append(("r", "again"))
         return [*offered, ("Esc", "sessions" if app.has_picker else "leave")]
 

@@ -24,11 +24,13 @@ if TYPE_CHECKING:
 
 
 class Inspector(Protocol):
-    """What a page may ask of the app. `flash` stands above the controls until the next key."""
+    """What a page may ask of the app. `flash` and `trouble` stand above the controls until the next key; of a trouble
+    nothing is said where a notice tells why."""
 
     keys: Keys
     home: str
     flash: Line | None
+    trouble: Line | None
 
     @property
     def has_picker(self) -> bool: ...
@@ -124,7 +126,8 @@ class Page(Screen[None]):
         body = self.pane("body")
         lines = [rule(width, self.position() if body.bottom else "")]
         look = self._inspection
-        told = app.flash or (notice(look.board, look.door.pid, width, self.again) if look is not None else None)
+        lost = notice(look.board, look.door.pid, width, self.again) if look is not None else None
+        told = app.flash or lost or app.trouble
         if told is not None:
             lines.append(clipped(told, width))
         if look is not None and look.board.session is not None:
@@ -150,6 +153,6 @@ class Page(Screen[None]):
         if ask is not None:
             event.stop()
             event.prevent_default()
-            self.inspector.flash = None
+            self.inspector.flash = self.inspector.trouble = None
             self.prepare()
             self.act(ask)

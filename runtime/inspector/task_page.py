@@ -42,6 +42,9 @@ class TaskPage(Page):
         keys = self.inspector.keys
         return f"{keys.name('pageUp')}/{keys.name('pageDown')}", "scroll"
 
+    def again_control(self) -> list[Control]:
+        return [("r", "again")] if self.inspection.board.is_over else []
+
     def back_control(self) -> Control:
         return f"{self.inspector.keys.name('back')}/Esc", "back"
 
@@ -54,7 +57,7 @@ class ConfirmPage(TaskPage):
 
     def controls(self) -> list[Control]:
         if not self.inspection.can_stop(self.record):
-            return [self.back_control()]
+            return [*self.again_control(), self.back_control()]
         return [("y", "stop it"), ("n/Esc", "keep it running")]
 
     def show_body(self, pane: Pane, width: int) -> None:

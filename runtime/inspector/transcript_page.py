@@ -31,7 +31,8 @@ class TranscriptPage(TaskPage):
 
     def controls(self) -> list[Control]:
         ends = ("Home/End", "first, last")
-        return [("↑↓", "line"), self.page_control(), ends, *self.stop_control(), self.back_control()]
+        others = [*self.stop_control(), *self.again_control(), self.back_control()]
+        return [("↑↓", "line"), self.page_control(), ends, *others]
 
     def show_body(self, pane: Pane, width: int) -> None:
         lines, self._places = self._lines(width)

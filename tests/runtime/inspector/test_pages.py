@@ -503,6 +503,27 @@ def test_a_session_that_is_replaced_stays_readable_until_its_successor_is_asked_
     inspect(talker, work)
 
 
+@pytest.mark.parametrize("pages", [1, 2])
+def test_what_the_session_that_was_left_refuses_does_not_hide_that_it_was_replaced(
+    talker: ScriptedDoor, pages: int
+) -> None:
+    """Its last update makes the inspector ask for details, which come too late."""
+    refused = {"success": False, "error": "UnknownTask: UnknownTask"}
+
+    async def work(screen: Screen) -> None:
+        await screen.shows("find it")
+        await screen.press(*["enter"] * pages)
+        await screen.shows("x stop")
+        talker.answer = lambda request: refused if request["type"] == "get_task" else None
+        talker.put(agent("t1", title="find it", state="stopping"))
+        await screen.shows("◌ Stopping", "UnknownTask: UnknownTask")
+        talker.say({"type": "inspector_session", "sessionId": "0200", "cwd": "/next", "sessionName": "the next one"})
+        await screen.shows("This session was replaced by the next one", "r again")
+        assert "UnknownTask" not in screen.text
+
+    inspect(talker, work)
+
+
 def test_a_session_without_a_program_says_so_from_the_beginning(private: Path) -> None:
     with ScriptedDoor(private) as door:
         pass
