@@ -192,6 +192,9 @@ class Play:
         opened = ChildOpened(new_session(STAMPS, "/project", None), Surroundings(lambda *_: ""))
         self.scheduler.add_pump(Once(lambda: to.tell(opened)), "child-pump")
 
+    def abandon(self) -> None:
+        pass
+
     def keep(self, its_plan: Any, text: str, facts: Any, checkout: Any, to: Any) -> None:
         self.scheduler.add_pump(Once(lambda: to.tell(ArtifactsWritten())), "child-pump")
 
