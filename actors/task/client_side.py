@@ -17,6 +17,7 @@ from actors.mail import AgentPlan, InputTyped, SessionMail, ShellTaskPlan, TaskR
 from actors.task.agent_view import DETAIL_CHARS, AgentView
 from actors.task.child_message import wire
 from actors.task.effects import Effects
+from actors.task.input import AnswerLedger
 from actors.task.owner import TaskOwner
 from actors.task.runners import Runners
 from actors.task.state import Refused, Task
@@ -39,6 +40,7 @@ class ClientSide:
         self._runners = runners
         self._transcripts = transcripts
         self._session = session
+        self._answers = AnswerLedger()
 
     def take(self, ticket: Ticket, command: c.Command) -> Effects:
         """Answers, now or later, and tells what follows from the question."""
@@ -125,13 +127,20 @@ class ClientSide:
 
     def _reply(self, ticket: Ticket, task: Task, command: c.SendTaskInput) -> Effects:
         """The user answers an agent's question in the place of its parent."""
+        operation, text = command.operation_id, command.input
+        accepted = InputAccepted(len(text.encode(errors="replace")))
+        if operation is not None and self._answers.has(task.id, operation, text):
+            self.answer(ticket, accepted)
+            return []
         if task.result is not None:
             raise Refused("TaskTerminal")
-        if not command.input.strip():
-            raise Refused("InvalidInput", text=BLANK.format(shorten(command.input)))
+        if not text.strip():
+            raise Refused("InvalidInput", text=BLANK.format(shorten(text)))
         question, effects = self._owner.answer(task.id, command.request_id)
-        self._runners.answer_question(task.id, question.message_id, command.input)
-        self.answer(ticket, InputAccepted(len(command.input.encode(errors="replace"))))
+        self._runners.answer_question(task.id, question.message_id, text)
+        if operation is not None:
+            self._answers.keep(task.id, operation, text)
+        self.answer(ticket, accepted)
         return effects
 
     def _type(self, ticket: Ticket, task: Task, text: str, operation: str | None) -> None:

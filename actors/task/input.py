@@ -1,4 +1,5 @@
-"""What is typed at a task: each input is an operation, typed at most once, however often it is asked for.
+"""What is typed at a task, or answers its question: each input is an operation, given at most once, however often it is
+asked for.
 
 Pure. A repeated operation gets its receipt again; with other bytes it is refused. An input that was cut off is never
 sent again, since nobody knows what the command made of the half. Source: `tasks.md` 2.8 (stdin).
@@ -8,8 +9,11 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from actors.task.state import Refused
+
 CREDIT_BYTES = 65_536
 REMEMBERED = 256
+CONFLICT = "operation {} typed something else"
 OVER = "TaskTerminal: the task has ended"
 
 
@@ -35,7 +39,7 @@ class InputLedger:
     def begin(self, operation: str, data: bytes) -> Receipt | None:
         known = self._known.get(operation)
         if known is not None and known[0] != data:
-            return Receipt(0, f"OperationConflict: operation {operation} typed something else")
+            return Receipt(0, f"OperationConflict: {CONFLICT.format(operation)}")
         if known is not None:
             return known[1] or Receipt(0, f"OperationConflict: operation {operation} is still being typed")
         if len(data) + self._pending > CREDIT_BYTES:
@@ -61,3 +65,22 @@ class InputLedger:
                 break
             del self._known[oldest]
         return receipt
+
+
+class AnswerLedger:
+    """Which operations have answered a question. An agent may ask again before a client repeats its answer."""
+
+    def __init__(self) -> None:
+        self._given: dict[tuple[str, str], str] = {}
+
+    def has(self, task_id: str, operation: str, text: str) -> bool:
+        """Whether this answer was given. Raises `Refused` if the operation gave another one."""
+        known = self._given.get((task_id, operation))
+        if known is not None and known != text:
+            raise Refused("OperationConflict", CONFLICT.format(operation))
+        return known is not None
+
+    def keep(self, task_id: str, operation: str, text: str) -> None:
+        self._given[task_id, operation] = text
+        if len(self._given) > REMEMBERED:
+            del self._given[next(iter(self._given))]

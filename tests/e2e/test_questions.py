@@ -198,6 +198,8 @@ def test_an_interview_and_a_progress_update(agent: Start, server: ModelServer) -
         assert "which: red" in has_notices(a, 3)[2]["content"]
 
 
+@pytest.mark.shows("send_task_input", error="No pending ask from …")
+@pytest.mark.shows("send_task_input", error="Invalid params: input must not be blank …")
 def test_a_client_answers_and_whoever_comes_second_is_told_so(agent: Start, server: ModelServer) -> None:
     play(server, curious, parents(launch(agent="scout", task="ask"), text("it runs"), text("let the user say")))
     with agent() as a:
@@ -219,6 +221,30 @@ def test_a_client_answers_and_whoever_comes_second_is_told_so(agent: Start, serv
         assert late["error"] in (f'No pending ask from "{task_id}"', "TaskTerminal: TaskTerminal")
         assert "green" in has_notices(a, 2)[1]["content"]
         assert "questions" not in a.request("get_task", taskId=task_id)["data"]
+
+
+def test_an_answer_that_a_client_repeats_does_not_answer_the_next_question(agent: Start, server: ModelServer) -> None:
+    def child(request: Request) -> Any:
+        done = said(request).count('"tool_result"')
+        return ask(f"q{done}", reason="need_decision", message=f"Question {done}?") if done < 2 else text("done")
+
+    play(server, child, parents(launch(agent="scout", task="ask")))
+    with agent() as a:
+        a.prompt("go")
+        task_id = asked(a)[0]["details"]["taskId"]
+
+        def answer(words: str, operation: str) -> Any:
+            return a.request("send_task_input", taskId=task_id, input=words, operationId=operation)
+
+        assert answer("yes", "one")["data"] == {"accepted": 3}
+        second = asked(a, 2)[1]["details"]["requestId"]
+        assert answer("yes", "one")["data"] == {"accepted": 3}
+        assert answer("no", "one")["error"] == "OperationConflict: operation one typed something else"
+        open_now = a.request("get_task", taskId=task_id)["data"]["questions"]
+        assert [question["requestId"] for question in open_now] == [second]
+        assert answer("no", "two")["data"] == {"accepted": 2}
+        assert a.request("wait_task", taskId=task_id, budgetMs=20_000)["data"]["kind"] == "settled"
+        assert answer("no", "two")["data"] == {"accepted": 2}  # also when it is over
 
 
 def test_a_child_that_is_told_something_reads_it_before_its_next_request(

@@ -125,7 +125,15 @@ BEYOND: dict[str, Facts] = {
     "get_task": Facts((NO_TASK, 'get_task: "transcript" is for subagents; …')),
     "cancel_task": Facts((NO_TASK,)),
     "send_task_input": Facts(
-        (NO_TASK, "StdinClosed: …", "TaskTerminal: …", "OperationConflict: …", "InputBackpressure: …")
+        (
+            NO_TASK,
+            "StdinClosed: …",
+            "TaskTerminal: …",
+            "OperationConflict: …",
+            "InputBackpressure: …",
+            "No pending ask from …",
+            "Invalid params: input must not be blank …",
+        )
     ),
     "resize_task": Facts((NO_TASK, "StdinClosed: …", "TaskTerminal: …")),
     "wait_task": Facts((NO_TASK,)),

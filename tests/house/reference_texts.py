@@ -97,8 +97,8 @@ COMMANDS: dict[str, dict[str, str]] = {
         "([subagents.md](subagents.md#its-conversation)).",
         "cancel_task": "Stop it. Success says that this was asked for; `task_update` or `wait_task` tell when it is "
         "over.",
-        "send_task_input": "Type at a task with `acceptsInput`: a line needs its line feed. With an `operationId` a "
-        "repeated command types nothing again.",
+        "send_task_input": "Type at a command with `acceptsInput` (a line needs its line feed), or answer the question "
+        "of an agent. With an `operationId` a repeated command types and answers nothing again.",
         "resize_task": "Give the terminal of a task another size, in characters. What runs there is told (SIGWINCH).",
         "wait_task": "Answers when the task has settled, or, `yielded`, after `budgetMs`. The task does not notice.",
         "set_task_subscription": "Whether `task_update` is sent, from now on and in the sessions that follow. At the "
