@@ -240,8 +240,16 @@ class _Stay:
             return
         self._current = None
         listens = self._listening.now.get((session.name, self._looked.name))
-        if self.wishes and listens is not self.wishes[max(self.wishes)]:
+        if self.wishes and listens is not self.wishes[max(self.wishes)] and not self._is_refused(session):
             yield f"{session.name} has another wish of {self._looked.name} than its last one"
+
+    def _is_refused(self, session: Any) -> bool:
+        """Whether the session granted one that the visitor had refused by then, since it had lost the session."""
+        number = int(self._looked.name.rpartition("-")[2])
+        return any(
+            visitor == number and asked == session.name and serial > max(self.wishes)
+            for (visitor, serial), asked in self._listening.asked.items()
+        )
 
 
 def _end_faults(looked: Looked, listening: _Listening) -> Iterator[str]:
