@@ -7,6 +7,7 @@ ends a command. Source: `tasks.md` 2.8.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable
 
@@ -35,7 +36,8 @@ class Page(Struct, frozen=True):
 
 
 class Retained:
-    """`open_log` is called once the output is longer than what an answer shows."""
+    """`open_log` is called once the output is longer than what an answer shows. `path` is that of the file, None when
+    the disk took no more: what is in it is still read, but it is no log of the output."""
 
     def __init__(self, open_log: OpenLog, cap: int = OUTPUT_CAP) -> None:
         self._open_log = open_log
@@ -109,6 +111,7 @@ class Retained:
             self._head += fits
         elif (self._fd < 0 and not self._begin_file()) or not self._append(fits):
             self._frozen = True
+            self.path = None
             return data
         self._kept += len(fits)
         self._frozen = len(fits) < len(data)
@@ -133,15 +136,18 @@ class Retained:
                 view = view[os.write(self._fd, view) :]
         except OSError:
             if self._kept and not self._head:
-                os.ftruncate(self._fd, self._kept)
+                with contextlib.suppress(OSError):
+                    os.ftruncate(self._fd, self._kept)
             return False
         return True
 
     def _drop_file(self) -> None:
         assert self.path is not None
-        os.close(self._fd)
-        os.unlink(self.path)
-        self._fd, self.path = -1, None
+        path, fd, self.path, self._fd = self.path, self._fd, None, -1
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+        with contextlib.suppress(OSError):
+            os.close(fd)
 
     def _read(self, offset: int, size: int) -> bytes:
         if offset >= self._kept:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +79,49 @@ def test_a_file_that_cannot_be_made_costs_the_middle_and_nothing_else(tmp_path: 
         kept.write(b"a" * 20_000)
     assert kept.path is None and kept.save() is None
     assert kept.total == 200_000 and kept.gap == (40_000, 200_000 - ROLLING_BYTES)
+    kept.close()
+
+
+@contextmanager
+def a_disk_of(size: int) -> Iterator[None]:
+    """No file of this process grows beyond that meanwhile."""
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_disk_that_runs_full_costs_the_middle_and_the_file_is_no_longer_named(tmp_path: Path) -> None:
+    kept = Retained(opener(tmp_path))
+    with a_disk_of(90_000):
+        kept.write(b"a" * 80_000)
+        assert kept.path == str(tmp_path / "log")
+        for _ in range(10):
+            kept.write(b"b" * 20_000)
+    assert kept.path is None and kept.save() is None
+    assert kept.gap == (80_000, 280_000 - ROLLING_BYTES)
+    first, second = kept.page(79_990), kept.page(80_000)
+    assert first.data == b"a" * 10 and second.omitted == kept.gap and second.data == b"b" * PAGE_BYTES
+    kept.close()
+
+
+@pytest.mark.parametrize("removed", [False, True])
+def test_a_disk_that_was_full_before_leaves_no_file(tmp_path: Path, removed: bool) -> None:
+    def open_log() -> tuple[int, str]:
+        fd, path = opener(tmp_path)()
+        if removed:
+            os.unlink(path)
+        return fd, path
+
+    kept = Retained(open_log)
+    with a_disk_of(10_000):
+        kept.write(b"a" * 40_000)
+        kept.write(b"b" * 160_000)
+    assert kept.path is None and kept.save() is None and list(tmp_path.iterdir()) == []
+    assert kept.gap == (40_000, 200_000 - ROLLING_BYTES) and kept.page(0).data == b"a" * PAGE_BYTES
     kept.close()
 
 
