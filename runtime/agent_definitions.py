@@ -1,4 +1,4 @@
-"""Subagent definitions on disk: those that come with the program, the user's and the project's.
+"""Subagent definitions on disk: those that come with the program, the user's and the project's, and those of packages.
 
 Owns the places and their order, which is that of precedence from weak to strong. Promises that a file which cannot be
 used costs one warning and never its neighbours, and that absent folders cost nothing. Source: `tasks.md` 3.1.
@@ -13,12 +13,13 @@ from actors.task.definition import AgentDefinition, KnownAgents, read_definition
 from runtime.front_matter import read_document
 from runtime.resources import PROJECT_DIRS, decided_trust, is_trusted
 from runtime.settings import load_settings
-from runtime.templates import user_dirs, user_home
+from runtime.templates import package_folders, user_dirs, user_home
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from actors.task.definition import AgentSource
+    from runtime.templates import SettingPath
 
 FOLDER = "agents"
 BUILT_IN = os.path.join(os.path.dirname(os.path.abspath(__file__)), FOLDER)
@@ -31,8 +32,11 @@ def known_agents(agent_dir: str, cwd: str, env: Mapping[str, str], approve: bool
     trusted, _ = is_trusted(agent_dir, cwd, env, approve)
     settings, _ = load_settings(agent_dir, cwd, env, trusted)
     decided, _ = decided_trust(agent_dir, cwd, env, approve)
-    found, warnings = load_agents(agent_dir, cwd, env, trusted=decided, overrides=settings.agent_overrides)
-    return KnownAgents(tuple(found), tuple(warnings), settings.max_subagents)
+    packages, faults = package_folders(settings.documents, cwd, env)
+    found, warnings = load_agents(
+        agent_dir, cwd, env, trusted=decided, overrides=settings.agent_overrides, packages=packages
+    )
+    return KnownAgents(tuple(found), tuple([*faults, *warnings]), settings.max_subagents)
 
 
 def load_agents(
@@ -42,25 +46,35 @@ def load_agents(
     *,
     trusted: bool,
     overrides: Mapping[str, Mapping[str, Any]] | None = None,
+    packages: Sequence[SettingPath] = (),
 ) -> tuple[list[AgentDefinition], list[str]]:
     """All definitions, weakest first, and warnings. `agent_dir` and `cwd` are absolute; an untrusted project brings
     none. `overrides` are fields by the name of an agent that comes with the program."""
     warnings: list[str] = []
     found = [
         definition
-        for source, folder in _places(agent_dir, cwd, env, trusted)
+        for source, folder in _places(agent_dir, cwd, env, trusted, packages)
         for path in _files(folder, warnings)
         if (definition := _read(path, source, overrides or {}, warnings)) is not None
     ]
     return found, warnings
 
 
-def _places(agent_dir: str, cwd: str, env: Mapping[str, str], trusted: bool) -> Iterator[tuple[AgentSource, str]]:
+def _places(
+    agent_dir: str, cwd: str, env: Mapping[str, str], trusted: bool, packages: Sequence[SettingPath]
+) -> Iterator[tuple[AgentSource, str]]:
+    """What somebody wrote for himself is stronger than the packages that he named."""
     yield "builtin", BUILT_IN
+    for package in packages:
+        if package.scope == "user":
+            yield "user", os.path.join(package.path, FOLDER)
     for folder in reversed(user_dirs(agent_dir, env)):
         yield "user", os.path.join(folder, FOLDER)
     home = user_home(env)
     yield "user", os.path.join(home, ".agents")
+    for package in packages:
+        if package.scope == "project" and trusted:
+            yield "project", os.path.join(package.path, FOLDER)
     project = project_of(cwd, home) if trusted else None
     if project is not None:
         for name in (".agents", *(os.path.join(name, FOLDER) for name in reversed(PROJECT_DIRS))):

@@ -26,8 +26,8 @@ GLOBAL_ONLY = frozenset({"default_project_trust", "http_proxy", "ca_file"})
 # Lists of paths, which `templates.setting_paths` reads, since each file's count.
 PATH_LISTS = frozenset({"skills", "prompts"})
 # What the reference knows and this program has no use for: a file may be shared with it, so nothing is said. There is
-# no other transport than HTTP, no terminal interface, no package or extension, and nothing is reported to anybody; an
-# exported page takes its colours from whoever looks at it.
+# no other transport than HTTP, no terminal interface, no extension, and nothing is reported to anybody; an exported
+# page takes its colours from whoever looks at it. `packages` is read by `templates.package_folders`, for agents alone.
 UNUSED = frozenset(
     {
         *("transport", "websockets", "websocketConnectTimeoutMs", "bashInterceptor", "enableSkillCommands", "theme"),

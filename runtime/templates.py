@@ -170,6 +170,28 @@ def setting_paths(
     return [path for paths in found.values() for path in paths], warnings
 
 
+def package_folders(
+    documents: Sequence[tuple[str, dict[str, Any] | None]], cwd: str, env: Mapping[str, str]
+) -> tuple[list[SettingPath], list[str]]:
+    """The packages that settings files name and that are folders of this machine, weakest first, and warnings. An entry
+    is a text or an object with `source`; one that is no path (`npm:`, `git:`) would have to be installed, and is passed
+    over. `documents` are those of `Settings`, strongest first."""
+    found: list[SettingPath] = []
+    warnings: list[str] = []
+    home, project = user_home(env), project_dirs(cwd)
+    for file, document in reversed(documents):
+        folder = os.path.dirname(file)
+        named = (document or {}).get("packages")
+        for entry in named if isinstance(named, list) else ():
+            source = entry.get("source") if isinstance(entry, dict) else entry
+            if isinstance(source, str) and source.startswith((".", "/", "~")):
+                path = _absolute(source, folder, home)
+                found.append(SettingPath(path, "project" if folder in project else "user"))
+                if not os.path.isdir(path):
+                    warnings.append(f"{path} was named as a package in {file}, but is no folder")
+    return found, warnings
+
+
 def _entries(value: object, key: str, file: str, warnings: list[str]) -> list[str]:
     if isinstance(value, dict):  # the older form, which had switches beside the list
         value = value.get("customDirectories", [])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
 import pytest
 
 from actors.task.definition import by_name
-from runtime.agent_definitions import BUILT_IN, load_agents
+from runtime.agent_definitions import BUILT_IN, known_agents, load_agents
 
 
 class Place:
@@ -132,3 +133,59 @@ def test_a_file_cannot_disable_its_agent(place: Place) -> None:
     path.write_text(path.read_text().replace("description", "disabled: true\ndescription"))
     where = (str(place.agent), str(place.project), {"HOME": str(place.home)})
     assert not by_name(load_agents(*where, trusted=True)[0])["x"].disabled
+
+
+# -- packages
+
+
+def known(place: Place, approve: bool | None = True) -> tuple[dict[str, tuple[str, str]], list[str]]:
+    """Name -> source and description of all that are not built in, and warnings."""
+    env = {"HOME": str(place.home), "ATOMIC_CODING_AGENT_DIR": str(place.agent)}
+    found = known_agents(str(place.agent), str(place.project), env, approve)
+    named = {name: (each.source, each.description) for name, each in by_name(found.definitions).items()}
+    return {name: told for name, told in named.items() if told[0] != "builtin"}, list(found.warnings)
+
+
+def settings(folder: Path, *packages: object) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "settings.json").write_text(json.dumps({"packages": packages}))
+
+
+def test_packages_that_are_folders_bring_agents_and_others_are_passed_over(place: Place) -> None:
+    settings(place.agent, "../kit", "~/more", {"source": str(place.project / "own")}, "npm:@x/kit", "git:y", "kit", 7)
+    place.write(place.agent.parent / "kit" / "agents" / "a.md", "a")
+    place.write(place.agent.parent / "kit" / "agents" / "deep" / "b.md", "b")
+    place.write(place.agent.parent / "kit" / "c.md", "c")
+    place.write(place.home / "more" / "agents" / "d.md", "d")
+    place.write(place.project / "own" / "agents" / "e.md", "e")
+    place.write(place.agent / "kit" / "agents" / "f.md", "f")
+    found, warnings = known(place)
+    assert (sorted(found), warnings) == (["a", "b", "d", "e"], [])
+    assert {source for source, _ in found.values()} == {"user"}
+
+
+def test_packages_are_weaker_than_what_their_scope_has_and_a_later_one_wins(place: Place) -> None:
+    settings(place.agent, "/nowhere/else", str(place.home / "one"), str(place.home / "two"))
+    settings(place.project / ".atomic", str(place.home / "three"))
+    for strength, folder in enumerate(
+        (
+            place.home / "one" / "agents",
+            place.home / "two" / "agents",
+            place.agent / "agents",
+            place.home / "three" / "agents",
+            place.project / ".atomic" / "agents",
+        )
+    ):
+        place.write(folder / "x.md", "x", str(strength))
+        source = "project" if strength > 2 else "user"
+        assert known(place)[0]["x"] == (source, str(strength)), folder
+    assert known(place)[1] == [
+        f"/nowhere/else was named as a package in {place.agent / 'settings.json'}, but is no folder"
+    ]
+
+
+def test_a_project_that_is_not_trusted_brings_no_packages(place: Place) -> None:
+    settings(place.project / ".atomic", str(place.home / "kit"))
+    place.write(place.home / "kit" / "agents" / "a.md", "a")
+    assert sorted(known(place, approve=False)[0]) == []
+    assert sorted(known(place, approve=True)[0]) == ["a"]
