@@ -52,7 +52,8 @@ class Refused(Exception):
 
 class Launch(Struct, frozen=True):
     """What a task is to be. `operation` names the launch: the same one twice gives the same task. `intent` is what is
-    compared then, and what the runner is given. Of one `group` at most `group_limit` run at once."""
+    compared then, and what the runner is given. Of one `group` at most `group_limit` run at once. `is_prepared`
+    tells that it may take long until it has begun."""
 
     operation: str
     kind: t.TaskKind
@@ -63,6 +64,7 @@ class Launch(Struct, frozen=True):
     group_limit: int | None = None
     agent_name: str | None = None
     accepts_input: bool = False
+    is_prepared: bool = False
 
 
 class Task:

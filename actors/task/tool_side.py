@@ -131,6 +131,7 @@ class ToolSide:
             group=mail.operation,
             group_limit=mail.concurrency,
             agent_name=plan.agent.name,
+            is_prepared=plan.checkout is not None,
         )
         task_id, effects = self._owner.launch(launch, mail.policy, mail.to)
         batch.tasks[task_id] = place

@@ -31,7 +31,8 @@ class Watching:
         self, task: Task, budget_ms: float | None, observer: Any, *, is_designated: bool, is_launch: bool = False
     ) -> Effects:
         """Waits for the task, at most `budget_ms` (None: until it settles). One that begins at this moment is waited
-        for until it has begun in any case, so that what cannot start is no background task."""
+        for until it has begun in any case, so that what cannot start is no background task; but not one that is
+        prepared before."""
         wait = self._new(task, observer, is_designated, is_launch)
         if task.result is not None:
             return self._resolve(wait.id, t.SettledWait(task.id, task.result))
@@ -102,7 +103,8 @@ class Watching:
         return [wait for wait, its_task in self._open.values() if its_task is task]
 
     def _yield_when_begun(self, wait: Wait, task: Task, reason: t.YieldReason) -> Effects:
-        if task.phase == "running" and not task.spawned and wait.is_launch:
+        is_beginning = task.phase == "running" and not task.spawned
+        if is_beginning and wait.is_launch and not task.launch.is_prepared:
             self._until_spawned[wait.id] = reason
             return [Changed(task.id)]
         return self._yield(wait.id, reason)

@@ -205,6 +205,23 @@ def test_a_hook_ends_with_whatever_stops_its_agent(
     assert is_clean(repository)
 
 
+def test_an_agent_in_the_background_holds_nobody_while_a_hook_prepares_its_worktree(
+    agent: Start, server: ModelServer, repository: Any
+) -> None:
+    hook, go = repository.path / "prepare", repository.path / "go"
+    os.mkfifo(go)
+    hook.write_text(f"#!/bin/sh\nread word < {go}\necho $word\n")
+    hook.chmod(0o755)
+    repository.write_settings({"subagents": {"worktreeHook": "~/prepare"}})
+    server.default = parent_and(lambda _: text("done"), launch(agent="scout", task="x", worktree=True))
+    with agent() as a:
+        a.prompt("go")
+        assert told(result(a))["observation"]["reason"] == "default-background"
+        go.write_text("no\n")
+        (notice,) = has_notices(a, 1)
+        assert "SpawnFailed" in notice["content"] or "worktree hook" in notice["content"]
+
+
 def test_instructions_of_the_project_count_in_its_worktrees_if_it_is_trusted(
     agent: Start, server: ModelServer, repository: Any
 ) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from actors.task.effects import (
     Announce,
@@ -74,6 +75,22 @@ def test_a_launch_in_the_background_goes_on_once_the_command_has_begun() -> None
     assert resolved(effects) == []
     assert resolved(owner.spawned(task_id)) == [t.YieldedWait(task_id, "wait-1-1", "explicit")]
     assert owner.task(task_id).was_background
+
+
+@pytest.mark.parametrize(
+    ("policy", "reason"),
+    [
+        (WaitPolicy(), "default-background"),
+        (BACKGROUND, "explicit"),
+        (WaitPolicy("foreground", 0), "elapsed"),
+    ],
+)
+def test_a_launch_in_the_background_is_not_held_by_what_prepares_its_task(policy: WaitPolicy, reason: Any) -> None:
+    owner = TaskOwner("1")
+    task_id, effects = owner.launch(replace(agent("a"), is_prepared=True), policy, "host")
+    assert resolved(effects) == [t.YieldedWait(task_id, "wait-1-1", reason)]
+    assert resolved(owner.spawned(task_id)) == []
+    assert of(Announce, owner.ended(task_id, t.TaskFailed("SpawnFailed", "no"))) == [Announce(task_id)]
 
 
 def test_a_background_command_that_cannot_start_is_a_failed_launch() -> None:
