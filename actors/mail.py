@@ -1255,6 +1255,12 @@ class ResizeTerminal(Struct, frozen=True):
     rows: int
 
 
+class InputTyping(Struct, frozen=True):
+    """The pump has typed so much, and still types."""
+
+    accepted: int
+
+
 class InputTaken(Struct, frozen=True):
     """The pump has typed so much; less than it was given means that the terminal is gone."""
 
@@ -1271,6 +1277,7 @@ ShellTaskMail = (
     | ReadOutput
     | TypeInput
     | ResizeTerminal
+    | InputTyping
     | InputTaken
     | Tick
 )

@@ -155,14 +155,16 @@ class _TerminalReader(_Reader):
     def _read(self, fd: int, size: int) -> bytes:
         ready = select.poll()
         ready.register(fd, select.POLLIN)
-        if not ready.poll(QUIET_S * 1000):
-            return b""
-        try:
-            return os.read(fd, size)
-        except OSError as error:
-            if error.errno != errno.EIO:
-                raise
-            return b""
+        while ready.poll(QUIET_S * 1000):
+            try:
+                return os.read(fd, size)
+            except BlockingIOError:
+                continue
+            except OSError as error:
+                if error.errno != errno.EIO:
+                    raise
+                break
+        return b""
 
 
 def _open_pidfd(pid: int) -> int | None:

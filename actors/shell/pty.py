@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import sys
 from collections.abc import Mapping
@@ -20,6 +21,8 @@ from actors.shell.process import ContainmentUnavailable, ProcessSpec, SpawnError
 
 COLUMNS = 120
 ROWS = 40
+ROOM_MS = 100
+"""How soon who types sees that the terminal was closed while somebody else still held it."""
 
 
 def wants_pty(requested: bool, environment: Mapping[str, str]) -> bool:
@@ -70,7 +73,23 @@ class Terminal:
         """Types `data`; how much of it was taken. May block while the command does not read. Raises `OSError`."""
         if sys.platform == "win32":
             return int(self._pty.write(data))
-        return os.write(self._pty.fd, data)
+        if sys.platform == "linux":
+            self._await_room()
+        try:
+            return os.write(self._pty.fd, data)
+        except BlockingIOError:
+            return 0
+
+    def _await_room(self) -> None:
+        """Until the terminal takes something, or is gone. Linux does not wake a write that blocks when the last user of
+        a terminal goes: its thread would stay for ever."""
+        fd = self._pty.fd
+        if fd < 0:
+            return
+        room = select.poll()
+        room.register(fd, select.POLLOUT)
+        while not room.poll(ROOM_MS) and self._pty.fd == fd:
+            pass
 
     def resize(self, columns: int, rows: int) -> bool:
         """Gives the terminal another size, which its foreground processes are told. False if there is none."""
@@ -87,6 +106,8 @@ class Terminal:
         if self._killed:
             return False
         pty = self._pty = open_pty(spec, columns, rows)
+        if sys.platform == "linux":
+            os.set_blocking(pty.fd, False)
         self._leader = Leader(pty.pid, lambda: _reap(pty), self._census, _job_of(pty))
         if self._killed:
             self.kill()

@@ -15,6 +15,7 @@ from actors.mail import (
     CommandOutput,
     CommandSwept,
     InputTaken,
+    InputTyping,
     ShellTaskMail,
     ShellTaskPlan,
 )
@@ -106,7 +107,7 @@ class CommandLauncher:
         self._start_pump("task-pump", lambda: self._run(plan, task, process, window))
 
         def type_in(data: bytes) -> None:
-            self._start_pump("task-input", lambda: task.tell(InputTaken(_typed(process, data))))
+            self._start_pump("task-input", lambda: task.tell(InputTaken(_typed(process, data, task))))
 
         def stop() -> None:
             if process.leader is not None:
@@ -173,10 +174,12 @@ class CommandLauncher:
         return True
 
 
-def _typed(process: Process | Terminal, data: bytes) -> int:
-    """How many bytes the terminal took before it was gone."""
+def _typed(process: Process | Terminal, data: bytes, task: Address[ShellTaskMail]) -> int:
+    """How many bytes the terminal took before it was gone. It may be gone before this has noticed."""
     taken = 0
     while taken < len(data) and isinstance(process, Terminal):
+        if taken:
+            task.tell(InputTyping(taken))
         try:
             taken += process.write(data[taken : taken + TYPED_BYTES])
         except OSError:

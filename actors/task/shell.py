@@ -23,6 +23,7 @@ from actors.mail import (
     HideOutput,
     InputTaken,
     InputTyped,
+    InputTyping,
     OutputRead,
     ReadOutput,
     ResizeTerminal,
@@ -100,6 +101,7 @@ class ShellTask(Actor[ShellTaskMail]):
         self._retained = Retained(open_log)
         self._input = InputLedger()
         self._typing: deque[TypeInput] = deque()
+        self._typed_so_far = 0
         self._read_to = 0
         self._told_over = self._exited = self._has_command = False
         self._alone = self._is_gone = False
@@ -140,6 +142,8 @@ class ShellTask(Actor[ShellTaskMail]):
                 self._type(mail)
             case ResizeTerminal():
                 self._resize(mail)
+            case InputTyping(accepted):
+                self._typed_so_far = accepted
             case InputTaken(accepted):
                 self._typed(accepted)
             case _:
@@ -155,8 +159,9 @@ class ShellTask(Actor[ShellTaskMail]):
     def ended(self) -> None:
         """The terminal may be gone before it was told how much of an input it took."""
         for waiting in self._typing:
-            error = delivery_unknown(waiting.operation, 0)
-            self._desk.tell(InputTyped(waiting.ticket, 0, error))
+            accepted, self._typed_so_far = self._typed_so_far, 0  # of the first; the others were not begun
+            error = delivery_unknown(waiting.operation, accepted)
+            self._desk.tell(InputTyped(waiting.ticket, accepted, error))
         self._retained.close()
 
     # -- output
@@ -265,6 +270,7 @@ class ShellTask(Actor[ShellTaskMail]):
         self._desk.tell(InputTyped(mail.ticket, 0, error))
 
     def _typed(self, accepted: int) -> None:
+        self._typed_so_far = 0
         done = self._typing.popleft()
         receipt = self._input.end(done.operation, accepted)
         self._desk.tell(InputTyped(done.ticket, receipt.accepted, receipt.error))

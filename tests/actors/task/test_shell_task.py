@@ -17,6 +17,7 @@ from actors.mail import (
     HideOutput,
     InputTaken,
     InputTyped,
+    InputTyping,
     OutputRead,
     ReadOutput,
     ResizeTerminal,
@@ -206,6 +207,18 @@ def test_only_a_terminal_that_lives_takes_input(tmp_path: Path, bench: Bench) ->
         InputTyped(TICKET, 2, "InputDeliveryUnknown: operationId=one; acceptedBytes=2")
     ]
     assert terminal.tell(CommandExited(0), typed)[1:] == [InputTyped(TICKET, 0, "TaskTerminal: the task has ended")]
+
+
+def test_what_is_still_typed_when_the_task_ends_is_answered_with_what_was_taken(tmp_path: Path) -> None:  # row 24
+    terminal = Bench(tmp_path, pty=True)
+    inputs = [TypeInput(TICKET, name, name.encode() * 300) for name in ("one", "two", "three")]
+    terminal.tell(*inputs, InputTyping(256), InputTyping(512), InputTaken(900), InputTyping(256))
+    terminal.task.ended()
+    unknown = "InputDeliveryUnknown: operationId={}; acceptedBytes={}"
+    assert terminal.desk.drain() == [
+        InputTyped(TICKET, 256, unknown.format("two", 256)),
+        InputTyped(TICKET, 0, unknown.format("three", 0)),
+    ]
 
 
 def test_only_a_terminal_that_lives_has_a_size(tmp_path: Path, bench: Bench) -> None:  # row 25
