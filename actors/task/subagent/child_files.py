@@ -28,6 +28,8 @@ from protocol.codec import encode
 from protocol.entry_head import read_entry
 
 FOLDER, ARTIFACTS = "subagents", "subagent-artifacts"
+NAME_BYTES = 100
+"""So much of an agent's name is in the names of its files; a file system allows 255 for the whole."""
 
 
 class ChildFiles:
@@ -128,8 +130,8 @@ def _patch(plan: AgentPlan) -> str:
 
 
 def _artifact(plan: AgentPlan, what: str) -> str:
-    """Names of agents come from files: nothing of them may lead elsewhere."""
-    agent = re.sub(r"[^\w.-]", "_", plan.agent.name)
+    """Names of agents come from files: they may be long, and nothing of them may lead elsewhere."""
+    agent = re.sub(r"[^\w.-]", "_", plan.agent.name).encode()[:NAME_BYTES].decode(errors="ignore")
     place = "" if plan.index is None else f"_{plan.index}"
     return os.path.join(_artifacts(plan), f"{plan.run}_{agent}{place}_{what}")
 

@@ -99,6 +99,15 @@ def test_the_answer_and_the_facts_are_kept_and_the_file_that_was_asked_for(tmp_p
     assert told.saved_to == wanted.output and Path(told.saved_to).read_text() == "the answer"
 
 
+@pytest.mark.parametrize("name", ["n" * 400, "é" * 400, "x" + "認" * 400])
+def test_the_files_of_an_agent_with_a_long_name_have_shorter_ones(tmp_path: Path, name: str) -> None:
+    told = opened(of(tmp_path, agent=agent(name), index=49))
+    assert isinstance(told, ChildOpened)
+    told.opened.journal.close()
+    (kept,) = told.artifacts
+    assert Path(kept).exists() and f"r1_{name[:30]}" in kept and kept.endswith("_49_input.md")
+
+
 def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     to = Probe[Any]()
     files().keep(of(tmp_path, output=str(tmp_path)), "the answer", {}, None, to)
