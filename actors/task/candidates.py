@@ -43,7 +43,7 @@ def candidates(wanted: str | None, agent: AgentDefinition, parent: ParentView) -
             places.append(Place(model, _level(model, level or (None if wanted else agent.thinking), parent)))
     if own is not None:
         places.append(own)
-    return Candidates(_each_once(places), tuple(skipped))
+    return Candidates(_each_once(places), tuple(dict.fromkeys(skipped)))
 
 
 def _level(model: Model, wanted: ThinkingLevel | None, parent: ParentView) -> ThinkingLevel:

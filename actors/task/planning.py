@@ -142,7 +142,7 @@ def _folder(arguments: dict[str, Any], cwd: str) -> str:
 def _listed(known: KnownAgents) -> ToolOutput:
     counting = by_name(known.definitions).values()
     agents = [agent for agent in counting if not agent.disabled]
-    lines = [f"- {agent.name} ({agent.source}): {agent.description}" for agent in agents]
+    lines = [f"- {agent.name} ({agent.source}): {' '.join(agent.description.split())}" for agent in agents]
     if disabled := [agent.name for agent in counting if agent.disabled]:
         lines.append(f"Disabled by the settings: {', '.join(disabled)}")
     told = [{"name": agent.name, "description": agent.description, "source": agent.source} for agent in agents]
@@ -156,11 +156,14 @@ def _shown(name: str, known: KnownAgents) -> ToolOutput:
         raise ToolFailure(f"Unknown agent: {name[:80]}")
     fields = fields_of(agent)
     told = [
-        f"{key}: {', '.join(value) if isinstance(value, list) else value}"
-        for key, value in fields.items()
-        if key != "systemPrompt" and value not in (None, [])
+        f"{key}: {_plain(value)}" for key, value in fields.items() if key != "systemPrompt" and value not in (None, [])
     ]
     return text_output("\n".join([*told, "", agent.prompt]), {"agent": fields})
+
+
+def _plain(value: str | bool | list[str]) -> str:
+    """As it stands in a file."""
+    return str(value).lower() if isinstance(value, bool) else value if isinstance(value, str) else ", ".join(value)
 
 
 def _failed(text: str) -> ToolReturned:

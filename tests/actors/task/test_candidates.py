@@ -47,6 +47,8 @@ def test_what_is_not_available_is_passed_over_and_told() -> None:
     found = candidates("x/none", agent(), parent())
     assert [place.key for place in found.places] == ["a/own:high"]
     assert found.skipped == ("x/none: no model of that name is available",)
+    twice = candidates("x/none", agent(fallback_models=("x/none", "x/other")), parent())
+    assert twice.skipped == tuple(f"x/{name}: no model of that name is available" for name in ("none", "other"))
 
 
 @pytest.mark.parametrize("wanted", [None, "x/none"])

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from actors.mail import AgentPlan, AgentsPlanned, ToolCallMail, ToolPlace, ToolRequest
 from actors.probe import Probe
 from actors.task.checkout import WorktreeRoot
 from actors.task.definition import KnownAgents
-from actors.task.planning import AgentPlanner
+from actors.task.planning import AgentPlanner, look
 from actors.tool.table import builtin_tools
 from protocol.messages import ToolCall
 from runtime.threads import start_pump
@@ -74,3 +76,15 @@ def test_a_worktree_is_read_when_it_is_there() -> None:
     found = planned(folders, {"tasks": [{"agent": "scout", "task": "t"}] * 2, "worktree": True})
     assert folders.asked == []
     assert [plan.folder for plan in found] == [None, None]
+
+
+def test_a_list_has_a_line_for_each_agent_and_what_is_shown_of_one_stands_as_in_a_file() -> None:
+    known = KnownAgents((replace(agent("a"), description="two\n lines", tools=("read", "ls")), agent("b")), ())
+
+    def told(**arguments: Any) -> list[str]:
+        return look(lambda _: known, arguments, "/").content[0].text.split("\n")  # type: ignore[union-attr]
+
+    listed = told(action="list")
+    assert len(listed) == 2 and listed[0].endswith(": two lines")
+    shown = told(action="get", agent="a")
+    assert {"tools: read, ls", "disabled: false", "interactive: true"} <= set(shown)
