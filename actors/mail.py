@@ -435,6 +435,14 @@ class Exported(Struct, frozen=True):
     error: str = ""
 
 
+class AnswerMade(Struct, frozen=True):
+    """A pump has made what the answer to this command holds, unless there is an `error`."""
+
+    ticket: Ticket
+    value: Any
+    error: str = ""
+
+
 class Reread(Struct, frozen=True):
     """The session's own file was read again for the `Reload` with this ticket; None with an `error`: it could not."""
 
@@ -553,6 +561,7 @@ SessionMail = (
     | CatalogAnswered
     | PreferenceSaved
     | Reread
+    | AnswerMade
     | SurroundingsLoaded
     | Exported
     | CompactionWorked

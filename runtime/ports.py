@@ -162,6 +162,11 @@ class Ports:
 
         Rereader(self._pump, STAMPS.uuid4).start(ticket, opened, session)
 
+    def make_answer(self, ticket: Ticket, make: Callable[[], Any], session: Address[SessionMail]) -> None:
+        from actors.session.answering import Answerer
+
+        Answerer(self._pump).start(ticket, make, session)
+
     def fit_images(self, serial: int, command: WithImages, intake: Address[IntakeMail]) -> None:
         from actors.image_fitter import ImageFitter
 

@@ -207,6 +207,7 @@ class House:
             environment=self._ports.environment,
             complain=self._complain,
             reread=self._ports.reread,
+            make_answer=self._ports.make_answer,
             work=self._ports.work,
             compaction_files=self._ports.compaction_files,
             defaults=start_defaults(settings),

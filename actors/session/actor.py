@@ -16,6 +16,7 @@ from typing import Any, Literal
 from actors.base import Actor, Down
 from actors.mail import (
     AgentMessaged,
+    AnswerMade,
     BashAdopted,
     BashFinished,
     BashLost,
@@ -169,6 +170,7 @@ class Session(Actor[SessionMail]):
             VisitorCommand: self.guests.command,
             EndVisit: self.guests.leave,
             Reread: self.handover.reread,
+            AnswerMade: self.requests.state.made,
             SurroundingsLoaded: lambda mail: self.requests.slash.loaded(mail),
             Exported: self.requests.state.exported,
             CompactionWorked: self.compactor.worked,

@@ -6,8 +6,7 @@ and what hung on a dropped label hangs on its predecessor, so that no history is
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import islice
+from collections.abc import Callable, Iterable
 
 import msgspec
 from msgspec import UNSET, Struct
@@ -72,15 +71,27 @@ class ForkTexts:
         self._read = 0
         self._told: list[bytes] = []
 
+    def unread(self, tree: Tree) -> list[Entry]:
+        return tree.entries[self._read :]
+
+    def take(self, entries: list[Entry], told: list[bytes]) -> None:
+        """`told` is `fork_messages` of what was `unread`."""
+        self._read += len(entries)
+        self._told += told
+
     def data(self, tree: Tree) -> bytes:
         """Data of `get_fork_messages`, as JSON."""
-        from protocol.responses import ForkMessage
-
-        for entry in islice(tree.entries, self._read, None):
-            if text := user_text(entry):
-                self._told.append(encode(ForkMessage(entry.head.id, text)))
-        self._read = len(tree.entries)
+        unread = self.unread(tree)
+        self.take(unread, fork_messages(unread))
         return b'{"messages":[' + b",".join(self._told) + b"]}"
+
+
+def fork_messages(entries: Iterable[Entry]) -> list[bytes]:
+    """The user messages among them that have text, as the response has them."""
+    from protocol.responses import ForkMessage
+
+    texts = ((entry.head.id, user_text(entry)) for entry in entries)
+    return [encode(ForkMessage(entry_id, text)) for entry_id, text in texts if text]
 
 
 def user_text(entry: Entry) -> str | None:

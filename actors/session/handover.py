@@ -104,7 +104,8 @@ class HandOver:
 
     def move_on(self) -> None:
         """Takes the steps that wait for the session to be still."""
-        if self._session.busy or self._session.waiting.owes:
+        waiting = self._session.waiting
+        if self._session.busy or waiting.owes or waiting.is_held:
             return
         self._session.tasks.stop_closed()
         if self._reload is not None and self._known is None:

@@ -67,6 +67,11 @@ class History:
             self._tally = Tally()
         return self._tally
 
+    @tally.setter
+    def tally(self, tally: Tally) -> None:
+        """Counted elsewhere, from the first entry on."""
+        self._tally = tally
+
     @property
     def fork_texts(self) -> ForkTexts:
         from actors.session.forking import ForkTexts

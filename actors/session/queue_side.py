@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 
 class QueueSide:
-    """`view` is what the queue told last; `owes` counts the answers that are due."""
+    """`view` is what the queue told last; `owes` counts the answers that are due. `is_held`: a pump makes an answer of
+    the session, and what comes after that waits for it."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -39,6 +40,7 @@ class QueueSide:
         self._deferred: deque[Callable[[], None]] = deque()
         self.view = QueueView()
         self.owes = 0
+        self.is_held = False
 
     def tell(self, mail: QueueMail) -> None:
         self.owes += 1
@@ -49,10 +51,18 @@ class QueueSide:
 
     def in_order(self, action: Callable[[], None]) -> None:
         """Runs `action` once the queue has answered everything, so that what came before is in force."""
-        if self._deferred or self.owes:
+        if self._deferred or self.owes or self.is_held:
             self._deferred.append(action)
         else:
             action()
+
+    def hold(self) -> None:
+        """What comes from now on waits for `release` too: an answer is being made."""
+        self.is_held = True
+
+    def release(self) -> None:
+        self.is_held = False
+        self._run_deferred()
 
     def steered(self) -> bool:
         """Whether a message waits for the tools of the turn to end."""
@@ -103,7 +113,7 @@ class QueueSide:
         self.view = view
 
     def _run_deferred(self) -> None:
-        while self._deferred and not self.owes:
+        while self._deferred and not self.owes and not self.is_held:
             self._deferred.popleft()()
 
     def _injected(self, mail: Taken) -> Injected:

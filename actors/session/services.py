@@ -44,6 +44,9 @@ if TYPE_CHECKING:
 
 Modes = Mapping[QueueKind, QueueMode]
 
+LONG = 5000
+"""Entries from which on answers about all of them are made in a pump: each takes 2 to 3 us, on everybody's thread."""
+
 
 class Shared(Struct, frozen=True):
     """The permanent actors that sessions and what these start reach."""
@@ -58,13 +61,13 @@ class Shared(Struct, frozen=True):
 
 class Services(Struct, frozen=True):
     """`now` is in milliseconds since the epoch; `complain` takes one line for stderr; `reread` reads a session's own
-    file again in a pump and tells it `Reread`. `catalog`, `defaults` and `surroundings` are those of the session's
-    start; `load_surroundings` reads those of a folder in a pump and tells the session `SurroundingsLoaded`, `export`
-    writes a page and tells `Exported`. `work` does a part of a compaction in a pump and tells `CompactionWorked`;
-    `propose_compaction` asks extensions what they make of one, which may block, so it runs there too (None: there are
-    none). With `pi_compat` responses and events say what clients of pi need beyond the contract. A subagent's session
-    owns no tasks, starts at `place` whatever its file says, and of tools that it does not have by rule `absent_tools`
-    tells why."""
+    file again in a pump and tells it `Reread`, `make_answer` makes an answer in one and tells `AnswerMade`: from `long`
+    entries on. `catalog`, `defaults` and `surroundings` are those of the session's start; `load_surroundings` reads
+    those of a folder in a pump and tells the session `SurroundingsLoaded`, `export` writes a page and tells `Exported`.
+    `work` does a part of a compaction in a pump and tells `CompactionWorked`; `propose_compaction` asks extensions what
+    they make of one, which may block, so it runs there too (None: there are none). With `pi_compat` responses and
+    events say what clients of pi need beyond the contract. A subagent's session owns no tasks, starts at `place`
+    whatever its file says, and of tools that it does not have by rule `absent_tools` tells why."""
 
     writer: Address[WriterMail]
     shells: Address[ShellDeskMail]
@@ -87,9 +90,11 @@ class Services(Struct, frozen=True):
     environment: Callable[[str, str | None, Model | None, ThinkingLevel], Mapping[str, str]]
     complain: Callable[[str], None]
     reread: Callable[[Ticket, OpenedSession, Address[SessionMail]], None]
+    make_answer: Callable[[Ticket, Callable[[], Any], Address[SessionMail]], None]
     work: Callable[[int, Callable[[], Any], Address[SessionMail]], None]
     compaction_files: Callable[[], CompactionFiles]
     defaults: Defaults = Defaults()
+    long: int = LONG
     name: str | None = None
     pi_compat: bool = False
     propose_compaction: Callable[[CompactionReason, Preparation], Proposal] | None = None

@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from functools import cache
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from actors.session.context import ContextMessage
-from actors.session.tree import Tree
+from actors.session.tree import Entry, Tree
 from protocol.codec import BadJson, decode_any
 from protocol.entry_head import EntryHead
 from protocol.messages import AssistantMessage, TextContent
@@ -66,9 +65,7 @@ class Tally:
         """Data of `get_session_stats`: messages by role, tokens, and US dollars."""
         from protocol.responses import SessionStats, TokenTotals
 
-        for entry in islice(tree.entries, self._counted, None):
-            self._add(entry.head)
-        self._counted = len(tree.entries)
+        self.count(self.uncounted(tree))
         read_in, out, read, written = map(int, self._tokens)
         return SessionStats(
             session_id=session_id,
@@ -82,6 +79,16 @@ class Tally:
             session_file=UNSET if file is None else file,
             context_usage=UNSET if context_usage is None else context_usage,
         )
+
+    def uncounted(self, tree: Tree) -> list[Entry]:
+        return tree.entries[self._counted :]
+
+    def count(self, entries: list[Entry]) -> Tally:
+        """What follows on those that are counted; itself."""
+        for entry in entries:
+            self._add(entry.head)
+        self._counted += len(entries)
+        return self
 
     def _add(self, head: EntryHead) -> None:
         if head.type == "message":

@@ -46,6 +46,13 @@ class Tree:
         for entry in entries:
             self.add(entry.raw, entry.head)
 
+    def copy(self) -> Tree:
+        """For a pump: what is appended to one of them the other does not have."""
+        copy = Tree()
+        copy.entries, copy.raws, copy.leaf_id = self.entries[:], self.raws[:], self.leaf_id
+        copy._index, copy._labels, copy._names = self._index.copy(), self._labels[:], self._names[:]
+        return copy
+
     def __len__(self) -> int:
         return len(self.entries)
 

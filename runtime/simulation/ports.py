@@ -24,6 +24,7 @@ from actors.mail import (
     Ticket,
 )
 from actors.model.attempts import RequestLimits
+from actors.session.answering import made
 from actors.session.compaction_work import worked
 from actors.session.expansion import Expander, Origin, Skill, Template
 from actors.session.file import OpenedSession
@@ -99,6 +100,9 @@ class SlowPorts:
             )
 
         self._scheduler.add_pump(Once(work), "reread")
+
+    def make_answer(self, ticket: Ticket, make: Callable[[], Any], session: Address[SessionMail]) -> None:
+        self._scheduler.add_pump(Once(lambda: session.tell(made(ticket, make))), "answer")
 
     def fit_images(self, serial: int, command: WithImages, intake: Address[IntakeMail]) -> None:
         """Sometimes there is no way to make them smaller."""

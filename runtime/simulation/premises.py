@@ -8,6 +8,7 @@ from itertools import count
 from typing import Any
 
 from actors.session.file import Stamps
+from actors.session.services import LONG
 from actors.task.effects import Budgets
 from protocol.model import Model, ThinkingLevel
 from runtime.root import Root
@@ -52,6 +53,7 @@ class Premises:
         self.agents: list[AgentRun] = []
         self.task_book = TaskBook(self.scheduler.trace)
         self._budgets = _budgets(self.chances) if course.delegates else Budgets()
+        self.long = self.chances.dice("answers").choice((0, 4, LONG))
         self.most_agents = self.chances.dice("agents").choice((4, 4, 4, 1))
         self.root = Root(self.stderr.append, lambda: self.sink.written, self.world.sweep)
         early = self.dice.strikes("time: passes while others are under way", 0.5)

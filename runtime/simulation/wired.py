@@ -188,6 +188,8 @@ class Wired(Premises):
             ),
             work=self._ports.work,
             compaction_files=lambda: compaction_files,
+            make_answer=self._ports.make_answer,
+            long=self.long,
             pi_compat=self.pi_compat,
         )
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
-from actors.mail import Exported, Ticket
+from actors.mail import AnswerMade, Exported, Ticket
 from actors.session.context import context_usage, messages_data
 from actors.session.requests.group import Answers, Group
 from actors.session.tree import UnknownEntry
@@ -16,12 +17,15 @@ from protocol.state import SessionState
 
 if TYPE_CHECKING:
     from actors.session.actor import Session
+    from actors.session.stats import Tally
+    from protocol.responses import SessionStats
 
 
 class StateRequests(Group):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._state: tuple[Any, bytes] = (None, b"")
+        self._making: dict[int, Callable[[Any], bytes | Struct]] = {}
 
     def answers(self) -> Answers:
         return {
@@ -88,10 +92,26 @@ class StateRequests(Group):
             self._outbox.failed(ticket, str(error))
 
     def _get_tree(self, ticket: Ticket, _: c.GetTree) -> None:
-        self._outbox.ok(ticket, self._history.tree.tree_data())
+        tree = self._history.tree
+        if len(tree) < self._services.long:
+            self._outbox.ok(ticket, tree.tree_data())
+        else:
+            self._make(ticket, tree.copy().tree_data, lambda data: data)
 
     def _get_fork_messages(self, ticket: Ticket, _: c.GetForkMessages) -> None:
-        self._outbox.ok(ticket, self._history.fork_texts.data(self._history.tree))
+        from actors.session.forking import fork_messages
+
+        tree, texts = self._history.tree, self._history.fork_texts
+        unread = texts.unread(tree)
+
+        def data(told: list[bytes]) -> bytes:
+            texts.take(unread, told)
+            return texts.data(tree)
+
+        if len(unread) < self._services.long:
+            self._outbox.ok(ticket, texts.data(tree))
+        else:
+            self._make(ticket, lambda: fork_messages(unread), data)
 
     def _get_last_assistant_text(self, ticket: Ticket, _: c.GetLastAssistantText) -> None:
         from actors.session.stats import last_assistant_text
@@ -100,9 +120,34 @@ class StateRequests(Group):
         self._outbox.ok(ticket, LastAssistantText(last_assistant_text(self._history.messages)))
 
     def _get_session_stats(self, ticket: Ticket, _: c.GetSessionStats) -> None:
+        from actors.session.stats import Tally
+
+        entries = self._history.tally.uncounted(self._history.tree)
+        if len(entries) < self._services.long or len(entries) < len(self._history.tree):
+            self._outbox.ok(ticket, self._stats())
+        else:  # the first time; later ones only count on
+            self._make(ticket, lambda: Tally().count(entries), self._stats)
+
+    def _stats(self, counted: Tally | None = None) -> SessionStats:
         history, model = self._history, self._setting.model
+        if counted is not None:
+            history.tally = counted
         usage = context_usage(history.messages, model.context_window) if model is not None else None
-        self._outbox.ok(ticket, history.tally.stats(history.tree, history.session_id, history.path, usage))
+        return history.tally.stats(history.tree, history.session_id, history.path, usage)
+
+    def _make(self, ticket: Ticket, make: Callable[[], Any], finish: Callable[[Any], bytes | Struct]) -> None:
+        """In a pump; commands that follow wait for it, so that answers leave in order."""
+        self._making[ticket.serial] = finish
+        self._session.waiting.hold()
+        self._services.make_answer(ticket, make, self._session.me)
+
+    def made(self, mail: AnswerMade) -> None:
+        finish = self._making.pop(mail.ticket.serial)
+        if mail.error:
+            self._outbox.failed(mail.ticket, mail.error)
+        else:
+            self._outbox.ok(mail.ticket, finish(mail.value))
+        self._session.waiting.release()
 
     def _export(self, ticket: Ticket, command: c.ExportHtml) -> None:
         from actors.session.export import IN_MEMORY, NOTHING_YET

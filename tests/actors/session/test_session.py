@@ -54,12 +54,13 @@ from actors.model.prompt import Credential
 from actors.probe import Probe
 from actors.pump import Window
 from actors.session.actor import Session
+from actors.session.answering import Answerer
 from actors.session.compaction_files import DiskFiles
 from actors.session.compaction_work import worked
 from actors.session.file import OpenedSession, Stamps, new_session
 from actors.session.opening import Rereader
 from actors.session.queue import Queue
-from actors.session.services import Services
+from actors.session.services import LONG, Services
 from actors.session.surroundings import Surroundings
 from actors.task.notice import TaskNotice
 from actors.task.state import Launch, Task
@@ -139,9 +140,15 @@ class Bench:
     """Delivers mail until all is still. Model requests and tool calls are probes, in the order of their start."""
 
     def __init__(
-        self, folder: Path, *, in_memory: bool = False, key: int = 1, opened: OpenedSession | None = None
+        self,
+        folder: Path,
+        *,
+        in_memory: bool = False,
+        key: int = 1,
+        opened: OpenedSession | None = None,
+        long: int = LONG,
     ) -> None:
-        self.folder = folder
+        self.folder, self.long = folder, long
         numbers = itertools.count(1)
         self.stamps = Stamps(lambda: 1767225600000, lambda: f"s-{next(numbers)}", lambda: f"{next(numbers):08x}-0000")
         opened = opened or new_session(self.stamps, str(folder), None if in_memory else str(folder / "sessions"))
@@ -186,6 +193,8 @@ class Bench:
             environment=lambda *_: {"MARK": "m"},
             complain=self.complaints.append,
             reread=Rereader(self._pump, self.stamps.uuid4).start,
+            make_answer=Answerer(self._pump).start,
+            long=self.long,
             work=lambda job, task, session: session.tell(worked(job, task)),
             compaction_files=lambda: DiskFiles(lambda: 1767225600000, self.stamps.uuid7),
         )
@@ -822,6 +831,35 @@ def test_a_retiring_session_starts_no_run_from_its_queue(bench: Bench) -> None:
     assert len(bench.calls) == 1
 
 
+# ---- answers about a long session ---------------------------------------------------------------------------------
+
+ABOUT_ALL = ("get_tree", "get_fork_messages", "get_session_stats")
+
+
+def grown(folder: Path, long: int) -> Bench:
+    bench = Bench(folder, long=long)
+    for number in range(3):
+        bench.prompt(f"p{number}")
+        bench.reply()
+    bench.writes()
+    return bench
+
+
+@pytest.mark.parametrize("command", ABOUT_ALL)
+def test_an_answer_about_many_entries_is_made_in_a_pump_and_says_the_same(tmp_path: Path, command: str) -> None:
+    short, long = (grown(tmp_path / name, limit) for name, limit in (("short", 7), ("long", 6)))
+    long.held = []
+    long.send(command, "get_state")
+    assert long.told() == []
+    (make,) = long.held
+    make()
+    long.tell()
+    answer, state = long.records()
+    assert (answer["command"], state["command"]) == (command, "get_state")
+    expected = json.dumps(short.ask(command)).replace(str(tmp_path / "short"), str(tmp_path / "long"))
+    assert json.dumps(answer["data"]) == expected
+
+
 # ---- reload and fork ----------------------------------------------------------------------------------------------
 
 
@@ -873,6 +911,40 @@ def test_a_session_whose_file_takes_long_to_be_read_again_may_be_retired_meanwhi
     bench.held[0]()
     bench.tell()
     assert SessionGone(1, 1) in bench.desk.drain()
+
+
+@pytest.mark.parametrize("command", ABOUT_ALL)
+def test_what_is_recorded_while_an_answer_is_made_is_in_the_next_one(tmp_path: Path, command: str) -> None:
+    bench, same = grown(tmp_path / "long", 6), grown(tmp_path / "short", 100)
+    bench.held = []
+    for each in (bench, same):
+        serial = start_bash(each)
+        each.send(command)
+        each.tell(finished(serial, Probe()))
+    bench.held[0]()
+    bench.tell()
+    bench.held = None
+    answers = [json.dumps(each.ask(command)) for each in (bench, same)]
+    assert answers[0].replace("long", "short") == answers[1]
+
+
+def test_a_session_is_retired_only_when_the_answer_that_is_made_has_left(tmp_path: Path) -> None:
+    bench = grown(tmp_path, 6)
+    bench.held = []
+    bench.send("get_tree")
+    bench.tell(Retire(), NoMoreCommands())
+    assert bench.desk.drain() == []
+    bench.held[0]()
+    bench.tell()
+    assert bench.told() == ["get_tree ok"]
+    assert bench.desk.drain() == [RETIRED, SessionGone(1, 1)]
+
+
+def test_an_answer_that_cannot_be_made_is_an_error_and_what_follows_is_answered(tmp_path: Path) -> None:
+    bench = grown(tmp_path, 6)
+    bench.session.history.tree.raws.clear()
+    bench.send("get_tree", "get_last_assistant_text")
+    assert bench.told() == ["get_tree: get_tree failed: IndexError", "get_last_assistant_text ok"]
 
 
 def test_a_reload_lets_go_of_the_run_first(bench: Bench) -> None:

@@ -70,6 +70,7 @@ class Bench:
             environment=nothing,
             complain=nothing,
             reread=nothing,
+            make_answer=nothing,
             work=nothing,
             compaction_files=Probe,
         )

@@ -180,6 +180,7 @@ class World:
             environment=lambda *_: {},
             complain=lambda line: None,
             reread=lambda ticket, opened, session: None,
+            make_answer=lambda ticket, make, session: None,
             work=lambda job, task, session: None,
             compaction_files=lambda: nobody,  # type: ignore[arg-type, return-value]
         )
