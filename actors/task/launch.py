@@ -104,7 +104,11 @@ class CommandLauncher:
     def start(self, plan: ShellTaskPlan, task: Address[ShellTaskMail]) -> PumpedCommand:
         process = Terminal(self._census) if plan.pty else Process(self._census)
         window = Window(share=self._share)
-        self._start_pump("task-pump", lambda: self._run(plan, task, process, window))
+        try:
+            self._start_pump("task-pump", lambda: self._run(plan, task, process, window))
+        except RuntimeError as error:  # the system lets us have no thread more
+            task.tell(CommandExited(None, error=f"Cannot run the command: {error}"))
+            task.tell(CommandSwept())
 
         def type_in(data: bytes) -> None:
             self._start_pump("task-input", lambda: task.tell(InputTaken(_typed(process, data, task))))

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from actors.mail import CommandOutput, InputTaken, InputTyping, ShellTaskPlan
+from actors.mail import CommandExited, CommandOutput, CommandSwept, InputTaken, InputTyping, ShellTaskPlan
 from actors.probe import Probe
 from actors.shell.group import descendants
 from actors.task.launch import TYPED_BYTES, CommandLauncher
@@ -19,6 +19,18 @@ pytestmark = [
     pytest.mark.skipif(os.name != "posix", reason="ptyprocess is POSIX"),
     pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning"),
 ]
+
+
+def test_without_a_thread_the_command_has_failed_in_words() -> None:
+    def no_thread(*_: Any) -> None:
+        raise RuntimeError("can't start new thread")
+
+    task = Probe[Any]()
+    launcher = CommandLauncher(no_thread, "/bin/sh", None, lambda name: name, time.monotonic, time.sleep)
+    launcher.start(ShellTaskPlan("echo", "/", "s", {}, 300, False), task)
+    error = "Cannot run the command: can't start new thread"
+    assert task.drain() == [CommandExited(None, error=error), CommandSwept()]
+
 
 DEAF = {
     "alone": "echo holder 0",
