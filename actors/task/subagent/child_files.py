@@ -77,8 +77,12 @@ class ChildFiles:
             surroundings = self._surroundings(plan)
             kept = (_write(_artifact(plan, "input.md"), task_text(plan)),) if plan.artifacts else ()
             return ChildOpened(self._session(plan), surroundings, kept, checkout)
-        except (SessionFileError, JournalError, GitFailed, HookFailed, ValueError, OSError) as error:
+        except (SessionFileError, JournalError, GitFailed, HookFailed, ValueError) as error:
             refused = ChildRefused(_refusal(plan, str(error)))
+        except OSError as error:
+            refused = ChildRefused(
+                _refusal(plan, f"{error.filename}: {error.strerror}" if error.filename else str(error))
+            )
         except Exception as error:  # the subagent must not wait for ever
             refused = ChildRefused(_refusal(plan, type(error).__name__))
         if checkout is not None:

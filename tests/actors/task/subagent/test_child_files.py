@@ -83,6 +83,12 @@ def test_what_cannot_be_made_is_refused_by_name(tmp_path: Path, context: Any, te
     assert isinstance(told, ChildRefused) and told.error.startswith(text) and "subagents" in told.error
 
 
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "subagent-artifacts").write_text("in the way")
+    kept = tmp_path / "subagent-artifacts" / "r1_scout_input.md"
+    assert opened(of(tmp_path)) == ChildRefused(f"Failed to create subagent session: {kept}: Not a directory")
+
+
 def test_no_fault_leaves_the_subagent_waiting(tmp_path: Path) -> None:
     assert opened(of(tmp_path), KeyError("secret")) == ChildRefused("Failed to create subagent session: KeyError")
 
