@@ -109,8 +109,14 @@ def _read(process: Process | Terminal, chunks: Chunks) -> None:
 
 
 def _let_go(context: ToolContext, process: Process | Terminal) -> None:
-    if process.close() and isinstance(process, Process):
-        context.leave_behind(process)
+    """What is left on a terminal ends with it."""
+    if isinstance(process, Process):
+        if process.close():
+            context.leave_behind(process)
+        return
+    if process.leader is not None and process.leader.members():
+        process.kill()
+    process.close()
 
 
 def _result(

@@ -224,6 +224,11 @@ def test_a_terminal_is_used_when_asked_for_unless_switched_off(bench: Any) -> No
     assert bench.text("bash", command="tty; true", pty=True) == "not a tty\n"
 
 
+def test_what_is_left_on_a_terminal_ends_with_it_and_does_not_hold_the_result(bench: Any) -> None:
+    text = bench.text("bash", command="trap '' HUP TERM; sleep 600 & echo $!", pty=True)
+    assert _has_ended(int(text)) and bench.left_behind == []
+
+
 def test_a_terminal_over_its_time_has_the_usual_text(bench: Any) -> None:
     fault = bench.fault("bash", command="echo in; sleep 60", pty=True, timeout=1)
     assert fault.replace("\r", "") == "in\n\nCommand timed out after 1 seconds"
