@@ -11,6 +11,7 @@ from actors.mail import (
     CommandOutput,
     CommandSwept,
     InputTaken,
+    InputTyping,
     ShellTaskMail,
     ShellTaskPlan,
 )
@@ -87,6 +88,8 @@ class SimulatedCommand(Pump):
         self.window.close()
 
     def type(self, data: bytes) -> None:
+        if len(data) > 1:
+            self._task.tell(InputTyping(len(data) // 2))
         self._task.tell(InputTaken(len(data)))
 
     def resize(self, columns: int, rows: int) -> bool:

@@ -197,8 +197,8 @@ MISUSE = [
     (["run", "--only", "framing", "--only", "framing/nope", "--", "x"], "no case is chosen by 'framing/nope'"),
     (["list", "--only", "framing", "--only", "nope"], "no case is chosen by 'nope'"),
     (["run", "nowhere.jsonl", "--", "x"], "nowhere.jsonl"),
-    (["run", "--report", "json", "/nope/x.json", "--", "x"], "--report json /nope/x.json: No such file"),
-    (["stress", "--json", "/nope/x.json", "--", "x"], "--json /nope/x.json: No such file"),
+    (["run", "--report", "json", "/proc/nope/x.json", "--", "x"], "--report json /proc/nope/x.json: No such file"),
+    (["stress", "--json", "/proc/nope/x.json", "--", "x"], "--json /proc/nope/x.json: No such file"),
     (["run", "--report", "html", "f", "--", "x"], "--report html: allowed are text, json, junit"),
     (["run", "--profile", "nobody", "--", "x"], "no profile 'nobody': neither a file nor one of atomic, pi"),
     (["show", "no/such"], "no case is chosen by 'no/such'"),
@@ -240,8 +240,8 @@ def test_a_number_out_of_its_range_is_refused(words: list[str], capsys: pytest.C
 def test_where_a_replay_is_written_is_looked_at_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     recording = tmp_path / "r.jsonl"
     recording.write_text('{"recording": 1}\n{"end": "stdin"}\n')
-    assert main(["replay", str(recording), "--write", "/nope/x", "--", "/no/such/program"]) == 2
-    assert "--write /nope/x: No such file" in capsys.readouterr().err
+    assert main(["replay", str(recording), "--write", "/proc/nope/x", "--", "/no/such/program"]) == 2
+    assert "--write /proc/nope/x: No such file" in capsys.readouterr().err
     assert main(["replay", str(recording), "--write", str(tmp_path / "new"), "--", "/no/such/program"]) == 2
     assert [file.name for file in tmp_path.iterdir()] == ["r.jsonl"]
 
