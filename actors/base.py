@@ -55,6 +55,11 @@ class Actor(Generic[Mail]):
     def ended(self) -> None:
         """Runs once it has been stopped, after its last mail: the place to stop what it started for good."""
 
+    def let_go(self) -> None:
+        """For the end of `ended`, of those that own much: their parts point back at them, so all that they own would
+        wait for the garbage collector, which comes late to a quiet process and never to what was there at its start."""
+        vars(self).clear()
+
     def last_words(self, unread: list[Mail]) -> None:
         """Runs after an exception killed the actor, before its owner hears of it. `unread` is the mail that died with
         it, first the one that it was reading."""

@@ -197,6 +197,7 @@ class Session(Actor[SessionMail]):
 
     def ended(self) -> None:
         self.waiting.stop()
+        self.let_go()
 
     def last_words(self, unread: list[SessionMail]) -> None:
         self.waiting.stop()

@@ -175,6 +175,9 @@ class TaskDesk(Actor[TaskDeskMail]):
             case _:
                 assert_never(mail)
 
+    def ended(self) -> None:
+        self.let_go()
+
     def last_words(self, unread: list[TaskDeskMail]) -> None:
         """Everybody who waits is told, and what runs is killed; the session answers its own commands."""
         for mail in unread:

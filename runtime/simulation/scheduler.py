@@ -131,7 +131,7 @@ class SimulatedAddress(Generic[Mail]):
 
     def _die(self, mail: Any, error: Exception) -> None:
         unread = [one for one in (mail, *self._inbox) if one is not _BEGIN and one is not _STOP]
-        self._end()
+        self._close()  # as on a thread: who dies has last words and no `ended`
         self._scheduler.died(self.name, error)
         teller = self._scheduler.tell_as(self.name)
         try:
@@ -142,6 +142,9 @@ class SimulatedAddress(Generic[Mail]):
 
     def _end(self) -> None:
         self.actor.ended()
+        self._close()
+
+    def _close(self) -> None:
         self.is_over = True
         self._inbox.clear()
 
